@@ -1,0 +1,235 @@
+"""The run record: everything that a page, a table or a test may say about one request.
+
+One request leaves one append-only log of events: `Header`, `Queued`, one `Pass` for every forward pass of the whole
+model, and at last `End` or `Error`. A live run streams these events one JSON object a line; a saved run is the same
+events in one JSON document (`Run`). Whoever draws never needs to know which of the two it was given.
+
+Units: times are integer nanoseconds on a monotonic clock, counted from the request's arrival at the engine. Bytes and
+operations are integers. A value that was not measured or cannot be known is None, never 0.
+
+Schema `twospeeds.run/1`. A change that an older reader would misread raises the number.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Literal
+
+import msgspec
+
+SCHEMA = "twospeeds.run/1"
+
+Phase = Literal["prefill", "decode"]
+LayerType = Literal["linear_attention", "full_attention"]
+FinishReason = Literal["stop", "length", "cancelled"]
+Evidence = Literal["measured", "simulated"]
+
+
+class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A value inside an event."""
+
+
+class Token(_Part):
+    """One token: its id in the vocabulary, its bytes (base64, since a token may be half a character), and how to print it."""
+
+    id: int
+    bytes: str
+    text: str
+
+    @classmethod
+    def of(cls, token_id: int, raw: bytes) -> Token:
+        """Build from the token's raw bytes; what is not valid UTF-8 on its own prints as the replacement character."""
+        return cls(token_id, base64.b64encode(raw).decode("ascii"), raw.decode("utf-8", errors="replace"))
+
+    @property
+    def raw(self) -> bytes:
+        """The token's bytes; joining them over tokens gives the text."""
+        return base64.b64decode(self.bytes)
+
+
+class Candidate(_Part):
+    """One entry of the odds for a position, as three probabilities in [0, 1].
+
+    `model` is the softmax of the logits as they are; `tempered` after the temperature; `sampled` after top-k and top-p as
+    well, renormalised: what the draw was made from (0 for a candidate that truncation removed). With temperature 0 the
+    choice is the largest, and `sampled` is 1 for it.
+    """
+
+    token: Token
+    model: float
+    tempered: float
+    sampled: float
+
+
+class Emission(_Part):
+    """One token that a pass emitted, and the odds it was chosen from: leading candidates first, the choice always among them."""
+
+    token: Token
+    position: int
+    candidates: list[Candidate]
+    rank: int
+    """Place of the choice in the model's own order: 0 is the likeliest."""
+
+
+class ModelShape(_Part):
+    """What the cost formulas need to know of a model; field names follow the checkpoint's config."""
+
+    name: str
+    architecture: str
+    layer_types: list[LayerType]
+    hidden_size: int
+    intermediate_size: int
+    vocab_size: int
+    num_attention_heads: int
+    num_key_value_heads: int
+    head_dim: int
+    linear_num_key_heads: int
+    linear_num_value_heads: int
+    linear_key_head_dim: int
+    linear_value_head_dim: int
+    linear_conv_kernel_dim: int
+    attn_output_gate: bool
+    tie_word_embeddings: bool
+    context_length: int
+    parameters: int
+    weight_dtype: str
+    kv_dtype: str
+    state_dtype: str
+    activation_dtype: str
+    weight_bytes: int
+    """Bytes that the weights occupy in memory as loaded."""
+
+
+class Device(_Part):
+    """Where it ran and what computed it."""
+
+    kind: str
+    name: str
+    threads: int
+    torch_version: str
+    kernels: dict[str, str]
+    """Operation -> implementation that ran, e.g. {"gated_delta_rule": "cpu"}."""
+
+
+class Sampling(_Part):
+    """How tokens are chosen. temperature 0 is greedy; top_k 0 and top_p 1 switch truncation off."""
+
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
+    max_new_tokens: int = 10
+    ignore_eos: bool = False
+
+
+class _Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="event"):
+    """A line of the log. `index` counts the lines from 0, so that a reader can ask for what it lacks."""
+
+    index: int
+
+
+class Header(_Event, tag="header"):
+    """First line: what was asked, of which model, on which machine."""
+
+    run_id: str
+    created: str
+    """Wall-clock arrival, ISO 8601, UTC; for people only, no duration is computed from it."""
+    evidence: Evidence
+    model: ModelShape
+    device: Device
+    prompt: str
+    prompt_tokens: list[Token]
+    sampling: Sampling
+    engine_version: str
+    schema: str = SCHEMA
+
+
+class Queued(_Event, tag="queued"):
+    """The request waits: `ahead` requests are before it at `at_ns`."""
+
+    at_ns: int
+    ahead: int
+
+
+class Pass(_Event, tag="pass"):
+    """One forward pass of the whole model, seen from one request."""
+
+    number: int
+    """Counts this request's passes from 0."""
+    phase: Phase
+    token_ids: list[int]
+    """The tokens that went in."""
+    start_position: int
+    """Position of the first of them; they are consecutive."""
+    shared_by: int
+    """How many requests took part in the step, this one included."""
+    start_ns: int
+    end_ns: int
+    """End of the pass, sampling included: the moment at which its tokens exist."""
+    weight_bytes_read: int | None
+    """Once per step, whoever shared it."""
+    kv_bytes_read: int | None
+    kv_bytes_written: int | None
+    state_bytes_read: int | None
+    state_bytes_written: int | None
+    operations: int | None
+    positions_held: int
+    kv_bytes_held: int
+    state_bytes_held: int
+    """Recurrent state alone; the crossover compares the KV cache with this."""
+    window_bytes_held: int
+    """The convolution windows, counted apart."""
+    emitted: list[Emission] = []
+    drafted: int = 0
+
+
+class End(_Event, tag="end"):
+    """Last line of a run that ended as it should, at its own end or when asked to stop."""
+
+    reason: FinishReason
+    at_ns: int
+
+
+class Error(_Event, tag="error"):
+    """Last line of a run that failed: what to tell the person, and a code for programs."""
+
+    code: str
+    message: str
+    at_ns: int | None = None
+
+
+Event = Header | Queued | Pass | End | Error
+
+
+class Run(msgspec.Struct, forbid_unknown_fields=True):
+    """One request's whole record."""
+
+    events: list[Event]
+
+    @property
+    def header(self) -> Header:
+        """What was asked; a log always starts with it."""
+        first = self.events[0]
+        assert isinstance(first, Header)
+        return first
+
+    @property
+    def passes(self) -> list[Pass]:
+        """The forward passes in order."""
+        return [event for event in self.events if isinstance(event, Pass)]
+
+    @property
+    def end(self) -> End | Error | None:
+        """How it ended; None while it runs."""
+        last = self.events[-1]
+        return last if isinstance(last, End | Error) else None
+
+    @property
+    def emissions(self) -> list[Emission]:
+        """Every emitted token in order, each from exactly one pass."""
+        return [emission for event in self.passes for emission in event.emitted]
+
+    @property
+    def text(self) -> str:
+        """The generated text: the tokens' bytes joined, then decoded."""
+        return b"".join(emission.token.raw for emission in self.emissions).decode("utf-8", errors="replace")

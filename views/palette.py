@@ -1,7 +1,7 @@
 """The five colours that mean something, defined once, light and dark.
 
-A colour has one meaning everywhere: in the flipbook, in Plotly figures, in text. Each is told apart by a shape or a word
-as well, so nothing depends on colour alone. Contrast against the page background is at least 4.5 : 1 in both themes
+A colour has one meaning everywhere: in the flipbook, in Plotly figures, in text. Each is told apart by a shape or a
+word as well, so nothing depends on colour alone. Contrast against the page background is at least 4.5 : 1 in both themes
 (tests/views/test_palette.py computes it after WCAG 2.2).
 """
 

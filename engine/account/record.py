@@ -30,7 +30,7 @@ class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Token(_Part):
-    """One token: its id in the vocabulary, its bytes (base64, since a token may be half a character), and how to print it."""
+    """One token: its id, its bytes (base64, since a token may be half a character), and a printable form."""
 
     id: int
     bytes: str
@@ -50,9 +50,9 @@ class Token(_Part):
 class Candidate(_Part):
     """One entry of the odds for a position, as three probabilities in [0, 1].
 
-    `model` is the softmax of the logits as they are; `tempered` after the temperature; `sampled` after top-k and top-p as
-    well, renormalised: what the draw was made from (0 for a candidate that truncation removed). With temperature 0 the
-    choice is the largest, and `sampled` is 1 for it.
+    `model` is the softmax of the logits as they are; `tempered` after the temperature; `sampled` after top-k and top-p
+    as well, renormalised: what the draw was made from (0 for a candidate that truncation removed). With temperature 0
+    the choice is the largest, and `sampled` is 1 for it.
     """
 
     token: Token
@@ -62,13 +62,16 @@ class Candidate(_Part):
 
 
 class Emission(_Part):
-    """One token that a pass emitted, and the odds it was chosen from: leading candidates first, the choice always among them."""
+    """One token that a pass emitted, and the odds it was chosen from.
+
+    `candidates` holds the leading ones, likeliest first, and always the choice. `rank` is the choice's place in the
+    model's own order: 0 is the likeliest.
+    """
 
     token: Token
     position: int
     candidates: list[Candidate]
     rank: int
-    """Place of the choice in the model's own order: 0 is the likeliest."""
 
 
 class ModelShape(_Part):

@@ -1,0 +1,36 @@
+"""The front door: Streamlit's pages, our own routes beside them, and the engine's start and end.
+
+python -m streamlit run app.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import streamlit as st
+
+from views import relay
+from views.engine_link import engine_link
+from views.served_files import base_path
+
+ROOT = Path(__file__).resolve().parent
+
+
+@asynccontextmanager
+async def lifespan(_: st.App) -> AsyncIterator[None]:
+    """Start the engine without waiting for it: the first page says what it is doing meanwhile."""
+    link = engine_link()
+    # What is there now stays: a collection need not look through it, whatever asks for one.
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(link.close)
+
+
+app = st.App(ROOT / "views" / "main.py", routes=relay.routes(base_path()), lifespan=lifespan)

@@ -1,0 +1,1 @@
+"""Who runs when: requests, the scheduler, the runner, the sampler, and the engine's step."""

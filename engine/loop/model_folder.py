@@ -1,0 +1,42 @@
+"""Where a model's folder is, by its name."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+BUNDLED = Path(__file__).resolve().parents[2] / "models"
+"""What ships with the project."""
+
+
+class ModelNotFound(ValueError):
+    """No such model; the message names those that there are."""
+
+
+def fetched() -> Path:
+    """The user's cache folder, for models that an operator has fetched."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "two-speeds" / "models"
+
+
+def find_model(model: str | os.PathLike[str]) -> Path:
+    """The folder of a model given by name (`models/<name>`, then the cache folder) or by path; raises `ModelNotFound`."""
+    named = [place / model for place in (BUNDLED, fetched())] if _is_name(model) else []
+    for folder in (*named, Path(model)):
+        if (folder / "config.json").is_file():
+            return folder
+    if Path(model).is_dir():
+        raise ModelNotFound(f"{Path(model)} is not a model folder: it has no config.json.")
+    known = ", ".join(known_models()) or "none"
+    raise ModelNotFound(f"There is no model {os.fspath(model)!r}. Models here: {known}. A path to a model folder works, too.")
+
+
+def known_models() -> list[str]:
+    """Names of the models that can be loaded without a path."""
+    places = [place for place in (BUNDLED, fetched()) if place.is_dir()]
+    return sorted({path.parent.name for place in places for path in place.glob("*/config.json")})
+
+
+def _is_name(model: str | os.PathLike[str]) -> bool:
+    text = os.fspath(model)
+    return text not in ("", ".", "..") and not set(text) & {"/", "\\"}

@@ -1,0 +1,15 @@
+"""What the memory says when it cannot serve."""
+
+from __future__ import annotations
+
+
+class OutOfMemory(RuntimeError):
+    """No room for what was asked; nothing was changed."""
+
+    def __init__(self, what: str, *, wanted: int, free: int, total: int) -> None:
+        self.wanted, self.free, self.total = wanted, free, total
+        super().__init__(f"{wanted} {what} wanted, {free} of {total} free")
+
+
+class IntegrityError(AssertionError):
+    """A page or a slot has no owner, or two; the message says which."""

@@ -1,0 +1,112 @@
+"""One pass of the model, written out: which tokens of which sequences go in, and where everything of theirs lies.
+
+Tokens of all sequences are packed one after another, without padding. The layers read whatever they need from here; there
+is no other channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from engine.account.record import Phase
+from engine.memory.memory import Holding
+from engine.memory.pages import PAGE_SIZE
+
+
+@dataclass(frozen=True)
+class Span:
+    """One sequence's part of a pass: consecutive tokens from `start_position` on.
+
+    `holding` must already have room for them (`start = memory.extend(holding, len(token_ids))`). `logits` says for which
+    rows the odds of the next token are asked: none (a chunk of a prompt that is not its last), the last, or all.
+    """
+
+    token_ids: Sequence[int]
+    start_position: int
+    phase: Phase
+    holding: Holding
+    logits: Literal["none", "last", "all"] = "last"
+
+    @property
+    def context_length(self) -> int:
+        """Positions that the sequence holds after this pass."""
+        return self.start_position + len(self.token_ids)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """A pass over T tokens of B sequences. Sequence b has the rows `bounds[b]:bounds[b + 1]`."""
+
+    token_ids: Tensor
+    """[T] int64"""
+    positions: Tensor
+    """[T] int64"""
+    kv_rows: Tensor
+    """[T] int64: where each token's key and value go, as page * PAGE_SIZE + offset."""
+    bounds: tuple[int, ...]
+    """B + 1 row numbers, from 0 to T."""
+    bounds_index: Tensor
+    """[B + 1] int64: the same, for kernels."""
+    phases: tuple[Phase, ...]
+    """[B] A label for the record; no layer computes differently for it."""
+    page_tables: Tensor
+    """[B, most pages] int32; a shorter table is filled up with -1."""
+    state_slots: Tensor
+    """[B] int64"""
+    context_lengths: tuple[int, ...]
+    """[B] positions held after this pass."""
+    logit_rows: Tensor
+    """[n] int64: the rows whose logits are asked for, ascending."""
+
+    @classmethod
+    def of(cls, spans: Sequence[Span]) -> Batch:
+        """Pack the spans in the order given; raises ValueError for an empty span or one without room."""
+        bounds = [0]
+        rows: list[int] = []
+        for span in spans:
+            _check(span)
+            bounds.append(bounds[-1] + len(span.token_ids))
+            first = {"none": bounds[-1], "last": bounds[-1] - 1, "all": bounds[-2]}[span.logits]
+            rows.extend(range(first, bounds[-1]))
+        positions = [p for span in spans for p in range(span.start_position, span.context_length)]
+        pages = [span.holding.pages for span in spans]
+        widest = max(map(len, pages))
+        return cls(
+            token_ids=torch.tensor([token for span in spans for token in span.token_ids]),
+            positions=torch.tensor(positions),
+            kv_rows=torch.tensor([row for span in spans for row in _kv_rows(span)]),
+            bounds=tuple(bounds),
+            bounds_index=torch.tensor(bounds),
+            phases=tuple(span.phase for span in spans),
+            page_tables=torch.tensor([table + [-1] * (widest - len(table)) for table in pages], dtype=torch.int32),
+            state_slots=torch.tensor([span.holding.slot for span in spans]),
+            context_lengths=tuple(span.context_length for span in spans),
+            logit_rows=torch.tensor(rows, dtype=torch.int64),
+        )
+
+    @property
+    def n_tokens(self) -> int:
+        """T"""
+        return self.bounds[-1]
+
+    @property
+    def n_sequences(self) -> int:
+        """B"""
+        return len(self.phases)
+
+
+def _check(span: Span) -> None:
+    if not span.token_ids:
+        raise ValueError("a span needs at least one token")
+    if span.context_length > len(span.holding.pages) * PAGE_SIZE or span.context_length > span.holding.length:
+        raise ValueError(f"no room was taken for position {span.context_length - 1}: extend the holding first")
+
+
+def _kv_rows(span: Span) -> list[int]:
+    pages = span.holding.pages
+    return [pages[p // PAGE_SIZE] * PAGE_SIZE + p % PAGE_SIZE for p in range(span.start_position, span.context_length)]

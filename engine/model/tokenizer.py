@@ -1,0 +1,84 @@
+"""Text to token ids and back, by the checkpoint's own `tokenizer.json`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+
+from tokenizers import Tokenizer as FastTokenizer
+
+from engine.account.record import Token
+from engine.model.config import CheckpointError, read_json, token_ids
+
+
+class Tokenizer:
+    """A byte-level BPE tokenizer. Its pieces are bytes, not characters: one token may be a third of an emoji."""
+
+    def __init__(self, folder: str | Path) -> None:
+        """Load `folder/tokenizer.json`, and the end-of-text ids from the two configs; raises CheckpointError."""
+        folder = Path(folder)
+        path = folder / "tokenizer.json"
+        if not path.is_file():
+            raise CheckpointError(f"{path} is missing")
+        try:
+            self._fast = FastTokenizer.from_file(str(path))
+        except Exception as error:  # the library raises bare Exception for a file that it cannot read
+            raise CheckpointError(f"{path} cannot be read: {error}") from error
+        self.eos_ids = _eos_ids(folder)
+        self._added = self._fast.get_added_tokens_decoder()
+        self._token = functools.lru_cache(maxsize=None)(self._make_token)
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of tokens that the tokenizer knows; the model's table may be padded beyond it."""
+        return self._fast.get_vocab_size()
+
+    @functools.cached_property
+    def longest_token_bytes(self) -> int:
+        """Bytes of the longest token: a text of n tokens has at most n times as many (a piece has one character a byte)."""
+        return max(map(len, self._fast.get_vocab()))
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of the text; nothing is put before or after it."""
+        return self._fast.encode(text, add_special_tokens=False).ids
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of the tokens' bytes joined; what is not UTF-8 prints as the replacement character."""
+        return b"".join(self.token(i).raw for i in ids).decode("utf-8", errors="replace")
+
+    def token(self, token_id: int) -> Token:
+        """The token with its exact bytes. An id of the padding beyond the vocabulary has none."""
+        return self._token(token_id)
+
+    def _make_token(self, token_id: int) -> Token:
+        if token_id in self._added:
+            return Token.of(token_id, self._added[token_id].content.encode())
+        piece = self._fast.id_to_token(token_id)
+        return Token.of(token_id, b"" if piece is None else piece_bytes(piece))
+
+
+def piece_bytes(piece: str) -> bytes:
+    """The bytes that a piece of a byte-level vocabulary stands for: there each byte is written as one printable character."""
+    alphabet = _byte_of_character()
+    return bytes(alphabet[character] for character in piece)
+
+
+@functools.cache
+def _byte_of_character() -> dict[str, int]:
+    """GPT-2's alphabet: printable Latin-1 bytes are themselves, the other 68 are numbered from U+0100 in order."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    hidden = [byte for byte in range(256) if byte not in set(printable)]
+    return {chr(byte): byte for byte in printable} | {chr(0x100 + n): byte for n, byte in enumerate(hidden)}
+
+
+def _eos_ids(folder: Path) -> frozenset[int]:
+    """generation_config.json decides where it is present; a chat model ends a turn by another token than a text."""
+    for name in ("generation_config.json", "config.json"):
+        if (folder / name).exists():
+            fields = read_json(folder / name)
+            fields = {**fields.get("text_config", {}), **fields}
+            found = token_ids(fields.get("eos_token_id"), f"{name}: eos_token_id")
+            if found:
+                return frozenset(found)
+    return frozenset()

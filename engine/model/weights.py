@@ -1,0 +1,103 @@
+"""Weights from safetensors files, each asked for once by name and shape, and none left over.
+
+A checkpoint of the text model names its weights `model.layers.0...`, a multimodal one `model.language_model.layers.0...`;
+both are known here as `layers.0...`. The drafting head (`mtp.*`) and the vision tower (`model.visual.*`) are not computed
+and are passed over; any other name that nobody asks for is an error, since it would be a part of the model left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from engine.model.config import CheckpointError, read_json
+
+PASSED_OVER = re.compile(r"^(model\.)?(mtp|visual)\.")
+PREFIXES = ("model.language_model.", "language_model.model.", "language_model.", "model.")
+KNOWN_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+
+
+class Checkpoint:
+    """The weights of one folder. `take` what the model needs, then `finish`."""
+
+    def __init__(self, folder: str | Path, dtype: torch.dtype) -> None:
+        """Open the folder's files; `dtype` is what matrices are converted to. Raises CheckpointError."""
+        self._dtype = dtype
+        self._left = {_canonical(name): (file, name) for file, name in _entries(Path(folder)) if not PASSED_OVER.match(name)}
+        self.bytes_taken = 0
+        self.count_taken = 0
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._left
+
+    def matrix(self, name: str, shape: Sequence[int]) -> Tensor:
+        """A weight that stands in a matrix product, in the dtype asked for; raises CheckpointError."""
+        return self._take(name, shape, self._dtype)
+
+    def vector(self, name: str, shape: Sequence[int]) -> Tensor:
+        """A small weight (norms, gates, convolution), in float32; raises CheckpointError."""
+        return self._take(name, shape, torch.float32)
+
+    def finish(self) -> None:
+        """Raises CheckpointError naming the weights that nobody took."""
+        if self._left:
+            raise CheckpointError(f"unknown weights in the checkpoint: {_some(sorted(self._left))}")
+
+    def _take(self, name: str, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
+        if name not in self._left:
+            raise CheckpointError(f"the checkpoint lacks the weight {name}")
+        file, raw_name = self._left.pop(name)
+        stored = file.get_tensor(raw_name)
+        if tuple(stored.shape) != tuple(shape):
+            raise CheckpointError(f"the weight {raw_name} has the shape {list(stored.shape)}; the config asks for {list(shape)}")
+        if stored.dtype not in KNOWN_DTYPES:
+            raise CheckpointError(f"the weight {raw_name} is stored as {stored.dtype}, which is not read here")
+        # A copy always: the stored tensor is a view of the file, and the file may be replaced while we run.
+        taken = stored.to(dtype, copy=True).contiguous()
+        self.bytes_taken += taken.nbytes
+        self.count_taken += taken.numel()
+        return taken
+
+
+def _canonical(name: str) -> str:
+    return next((name.removeprefix(prefix) for prefix in PREFIXES if name.startswith(prefix)), name)
+
+
+def _entries(folder: Path) -> list[tuple[Any, str]]:
+    """(open file, weight name) for every weight of the folder."""
+    index, single = folder / "model.safetensors.index.json", folder / "model.safetensors"
+    if not index.exists():
+        return _names(single)
+    listed = read_json(index).get("weight_map")
+    if not isinstance(listed, dict):
+        raise CheckpointError(f"{index} has no weight_map")
+    entries = [entry for shard in sorted(set(listed.values())) for entry in _names(folder / shard)]
+    missing = sorted(set(listed) - {name for _, name in entries})
+    if missing:
+        raise CheckpointError(f"{index} lists weights that its files lack: {_some(missing)}")
+    return entries
+
+
+def _names(path: Path) -> list[tuple[Any, str]]:
+    file = _open(path)
+    return [(file, name) for name in file.keys()]
+
+
+def _open(path: Path) -> Any:
+    if not path.is_file():
+        raise CheckpointError(f"{path} is missing")
+    try:
+        return safe_open(str(path), framework="pt")
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(f"{path} is damaged or not a safetensors file ({error}); fetch it again") from error
+
+
+def _some(names: list[str], most: int = 5) -> str:
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest

@@ -1,0 +1,1 @@
+"""Who may ask: the engine server, its client, and the process that keeps it alive."""

@@ -1,0 +1,72 @@
+"""The one way in: a request is checked, handed to the engine, and entered in the registry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import anyio.to_thread
+
+from engine.account.record import Sampling
+from engine.loop.request import Request, RequestError
+from engine.loop.run_log import RunLog
+from engine.serve.faults import Refused
+from engine.serve.host import EngineHost
+from engine.serve.registry import RunRegistry
+
+MAX_WAITING = 256
+"""Beyond this many waiting requests a new one is refused: an answer now is worth more than a place in an hour."""
+
+
+@dataclass(frozen=True)
+class Admission:
+    """The engine and the registry together, as the routes see them."""
+
+    host: EngineHost
+    runs: RunRegistry
+    max_waiting: int = MAX_WAITING
+
+    async def submit(self, model: str, prompt: str, sampling: Sampling, *, needs_viewers: bool) -> RunLog:
+        """Queue a request; returns its log at once.
+
+        Raises Refused: 400 for the request, 404 for the model, 429 for the queue, 503 for the engine.
+        """
+        engine = self.host.engine
+        self.check_model(model)
+        if self.running_and_waiting()[1] >= self.max_waiting:
+            raise Refused(
+                429, "queue_full", f"{self.max_waiting} requests are waiting already. Try again in a little while."
+            )
+        try:
+            request = Request(prompt, sampling)
+            log = await anyio.to_thread.run_sync(engine.submit, request)
+        except RequestError as wrong:
+            status = 503 if wrong.code == "engine_closed" else 400
+            raise Refused(status, wrong.code, wrong.message) from None
+        self.runs.add(log, needs_viewers=needs_viewers)
+        return log
+
+    def check_model(self, model: str) -> None:
+        """Raise Refused (404) for a model that this engine has not loaded, 503 while it has none."""
+        known = self.host.engine.models
+        if model not in known:
+            raise Refused(
+                404, "unknown_model", f"There is no model {model[:80]!r} here; there is: {', '.join(sorted(known))}."
+            )
+
+    def log(self, run_id: str) -> RunLog:
+        """The log of a run; raises Refused (404)."""
+        log = self.runs.find(run_id)
+        if log is None:
+            message = (
+                "This engine has no such run. It may have been dropped to make room, or belong to an earlier start."
+            )
+            raise Refused(404, "unknown_run", message)
+        return log
+
+    def running_and_waiting(self) -> tuple[int, int]:
+        """How many requests are being computed and how many wait; (0, 0) without an engine."""
+        if self.host.health.status != "ready":
+            return 0, 0
+        rows = self.host.engine.batch_table()
+        waiting = sum(row.status == "waiting" for row in rows)
+        return len(rows) - waiting, waiting

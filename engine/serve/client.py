@@ -1,0 +1,158 @@
+"""The engine, asked over HTTP: what pages and programs use instead of touching a model.
+
+Nothing here imports torch. One client may be shared by threads (httpx.Client is thread-safe).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from types import TracebackType
+from typing import Any, TypeVar
+
+import httpx
+import msgspec
+
+from engine.account.record import Event, ModelShape, Run, Sampling
+from engine.account.record_file import decode_event, loads
+from engine.loop.scheduler import BatchRow
+from engine.serve import wire
+
+_T = TypeVar("_T")
+
+RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+_ANSWER = httpx.Timeout(30.0, connect=3.0)
+_STREAM = httpx.Timeout(None, connect=3.0)
+"""A stream may be silent for as long as a request waits in the queue."""
+
+
+class EngineUnavailable(ConnectionError):
+    """Nobody answers at the engine's address, or the connection broke in mid-answer."""
+
+
+class EngineRefused(ValueError):
+    """The engine answered and said no: `code` for programs, `message` for people, `status` as in HTTP."""
+
+    def __init__(self, code: str, message: str, status: int) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.status = status
+
+
+class EngineClient:
+    """Calls of one engine server. Every method raises `EngineUnavailable` or `EngineRefused`."""
+
+    def __init__(self, base_url: str, token: str | None = None, timeout: httpx.Timeout = _ANSWER) -> None:
+        self.base_url = base_url.rstrip("/")
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        # trust_env=False: a proxy set for the outside world has no business between two processes of one machine.
+        self._http = httpx.Client(base_url=self.base_url, headers=self._headers, timeout=timeout, trust_env=False)
+
+    def submit(self, prompt: str, sampling: Sampling = wire.DEFAULT_SAMPLING, model: str = wire.DEFAULT_MODEL) -> str:
+        """Start a run and return its id without waiting for a token."""
+        body = wire.encode(wire.RunRequest(prompt, sampling, model))
+        return self._ask("POST", "/runs", wire.RunAccepted, content=body).run_id
+
+    def events(self, run_id: str, start: int = 0) -> Iterator[Event]:
+        """The run's events from number `start` on, as they happen, until the run ends."""
+        url = _path(run_id, "/events")
+        try:
+            with self._http.stream("GET", url, params={"from": start}, timeout=_STREAM) as answer:
+                if answer.is_error:
+                    answer.read()
+                    raise _refusal(answer)
+                for line in answer.iter_lines():
+                    if line:
+                        yield decode_event(line.encode())
+        except httpx.TransportError as broken:
+            raise _unavailable(self.base_url, broken) from broken
+
+    async def lines(self, run_id: str, start: int = 0) -> AsyncIterator[bytes]:
+        """The same stream for an event loop, as undecoded JSON lines: what a relay passes on."""
+        url = _path(run_id, "/events")
+        http = httpx.AsyncClient(base_url=self.base_url, headers=self._headers, timeout=_STREAM, trust_env=False)
+        try:
+            async with http, http.stream("GET", url, params={"from": start}) as answer:
+                if answer.is_error:
+                    await answer.aread()
+                    raise _refusal(answer)
+                async for line in answer.aiter_lines():
+                    if line:
+                        yield line.encode()
+        except httpx.TransportError as broken:
+            raise _unavailable(self.base_url, broken) from broken
+
+    def run(self, run_id: str) -> Run:
+        """The run's record so far; `run.end` tells whether it is whole."""
+        return loads(self._send("GET", _path(run_id)).content)
+
+    def cancel(self, run_id: str) -> None:
+        """Ask the run to stop; it ends within one step. Asking twice, or too late, does no harm."""
+        self._send("POST", _path(run_id, "/cancel"))
+
+    def trace(self, run_id: str, layer: int, head: int) -> bytes:
+        """The instrumented second pass over the run's tokens, as the JSON bytes of `engine.account.trace_record`."""
+        body = wire.encode(wire.TraceRequest(layer, head))
+        return self._send("POST", _path(run_id, "/trace"), content=body).content
+
+    def models(self) -> list[ModelShape]:
+        """What is loaded."""
+        return self._ask("GET", "/models", wire.ModelList).models
+
+    def batch(self) -> list[BatchRow]:
+        """What is being computed and what waits, now."""
+        return self._ask("GET", "/batch", wire.BatchTable).rows
+
+    def health(self) -> wire.Health:
+        """Whether the engine can compute, and if not why."""
+        return self._ask("GET", "/health", wire.Health)
+
+    def close(self) -> None:
+        """Give back the connections."""
+        self._http.close()
+
+    def __enter__(self) -> EngineClient:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _ask(self, method: str, path: str, answer_type: type[_T], **request: Any) -> _T:
+        answer = self._send(method, path, **request)
+        try:
+            return msgspec.json.decode(answer.content, type=answer_type)
+        except msgspec.DecodeError as odd:
+            raise EngineUnavailable(f"What answers at {self.base_url} is not a Two Speeds engine: {odd}") from odd
+
+    def _send(self, method: str, path: str, content: bytes | None = None) -> httpx.Response:
+        headers = {"Content-Type": "application/json"} if content is not None else None
+        try:
+            answer = self._http.request(method, path, content=content, headers=headers)
+        except httpx.TransportError as broken:
+            raise _unavailable(self.base_url, broken) from broken
+        if answer.is_error:
+            raise _refusal(answer)
+        return answer
+
+
+def _path(run_id: str, what: str = "") -> str:
+    # An id may come from an address that somebody typed; one that no engine gives out never becomes part of a path.
+    if not RUN_ID.fullmatch(run_id):
+        raise EngineRefused("unknown_run", "This is not the id of a run.", 404)
+    return f"/runs/{run_id}{what}"
+
+
+def _unavailable(base_url: str, broken: httpx.TransportError) -> EngineUnavailable:
+    return EngineUnavailable(f"The engine at {base_url} does not answer ({type(broken).__name__}).")
+
+
+def _refusal(answer: httpx.Response) -> EngineRefused:
+    try:
+        fault = msgspec.json.decode(answer.content, type=wire.Refusal).error
+    except msgspec.DecodeError:
+        return EngineRefused(
+            "unexpected_answer", f"The engine answered with HTTP {answer.status_code}.", answer.status_code
+        )
+    return EngineRefused(fault.code, fault.message, answer.status_code)

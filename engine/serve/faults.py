@@ -1,0 +1,103 @@
+"""How the server says no: one JSON shape for every refusal, and never a traceback.
+
+`{"error": {"code": "...", "message": "..."}}`, the code for programs, the message for people. A body is read here, too,
+since most refusals are about bodies.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from engine.serve import wire
+
+_T = TypeVar("_T")
+
+_DRAIN_BYTES = 16 * wire.MAX_BODY_BYTES
+"""A too large body is still read up to here: a client in mid-upload sees the refusal instead of a broken connection."""
+
+_log = logging.getLogger(__name__)
+
+
+class Refused(Exception):
+    """Raised anywhere below a route; becomes the answer."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+
+
+def refusal(status: int, code: str, message: str, headers: dict[str, str] | None = None) -> Response:
+    """The answer that says no."""
+    body = wire.encode(wire.Refusal(wire.Fault(code, message)))
+    return Response(body, status, headers=headers, media_type="application/json")
+
+
+async def read_json(request: Request, body_type: type[_T]) -> _T:
+    """The request's JSON body as `body_type`; raises Refused (400, 413, 415)."""
+    # A page of another site can post text/plain to a loopback port without asking; for JSON the browser asks first.
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise Refused(415, "not_json", "Send the body as JSON, with the header Content-Type: application/json.")
+    body = await _read_body(request)
+    try:
+        return msgspec.json.decode(body, type=body_type)
+    except msgspec.ValidationError as wrong:
+        raise Refused(400, "bad_request", f"The body does not have the form that is asked for: {wrong}.") from None
+    except (msgspec.DecodeError, RecursionError) as broken:
+        raise Refused(400, "bad_json", f"The body cannot be read as JSON: {broken}.") from None
+
+
+async def _read_body(request: Request) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size <= wire.MAX_BODY_BYTES:
+            parts.append(chunk)
+        elif size > _DRAIN_BYTES:
+            break
+    if size > wire.MAX_BODY_BYTES:
+        raise Refused(
+            413,
+            "body_too_large",
+            f"The body is larger than {wire.MAX_BODY_BYTES // 1024:,} KiB, the most that is read here.",
+        )
+    return b"".join(parts)
+
+
+async def _refused(_: Request, error: Any) -> Response:
+    return refusal(error.status, error.code, error.message)
+
+
+async def _http(request: Request, error: Any) -> Response:
+    known = {
+        404: ("unknown_path", "There is nothing at this address."),
+        405: ("bad_method", "This address does not take that method."),
+    }
+    code, message = known.get(error.status_code, ("http_error", str(error.detail)))
+    return refusal(error.status_code, code, message, headers=error.headers)
+
+
+async def _left(_: Request, __: Any) -> Response:
+    return Response(status_code=400)
+
+
+async def _unexpected(_: Request, error: Any) -> Response:
+    return refusal(
+        500, "internal_error", f"The engine met an error of its own ({type(error).__name__}); its log says more."
+    )
+
+
+EXCEPTION_HANDLERS: dict[Any, Any] = {
+    Refused: _refused,
+    HTTPException: _http,
+    ClientDisconnect: _left,
+    Exception: _unexpected,
+}

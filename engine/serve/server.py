@@ -1,0 +1,128 @@
+"""The engine server: its own process, HTTP on loopback.
+
+`serve` is what `python -m engine serve` calls; `build` makes the ASGI application, for tests and for other servers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING
+
+import uvicorn
+from starlette.applications import Starlette
+
+from engine.serve import wire
+from engine.serve.admission import Admission
+from engine.serve.completions import CompletionRoutes
+from engine.serve.faults import EXCEPTION_HANDLERS
+from engine.serve.guard import is_loopback, middleware
+from engine.serve.host import EngineHost
+from engine.serve.lifeline import end_when_cut
+from engine.serve.metrics import ServiceMetrics
+from engine.serve.registry import PATIENCE_S, RunRegistry
+from engine.serve.routes import EngineRoutes
+
+if TYPE_CHECKING:
+    from engine.loop.engine import Engine
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 8600
+SWEEP_S = 0.5
+"""How often ended and unwatched runs are looked for."""
+
+_log = logging.getLogger(__name__)
+
+
+def serve(
+    *,
+    host: str = DEFAULT_HOST,
+    port: int = DEFAULT_PORT,
+    model: str = wire.DEFAULT_MODEL,
+    token: str | None = None,
+    lifeline: bool = False,
+    patience_s: float = PATIENCE_S,
+) -> None:
+    """Serve one model until stopped. Port 0 takes a free one; standard output gets one JSON line with the address.
+
+    With `lifeline` the process ends when its standard input closes. Exits with a message if it may not, or cannot, listen.
+    """
+    if not is_loopback(host) and not token:
+        sys.exit(
+            f"Listening on {host} lets other machines in. "
+            "Give a token (--token or TWOSPEEDS_ENGINE_TOKEN), or listen on 127.0.0.1."
+        )
+    # Under a lifeline the app's terminal is where this goes: only what went wrong belongs there.
+    logging.basicConfig(
+        level=logging.WARNING if lifeline else logging.INFO, format="engine: %(levelname)s %(name)s: %(message)s"
+    )
+    listening = _listen(host, port)
+    app = build(lambda: _load(model), token=token, patience_s=patience_s)
+    server = uvicorn.Server(
+        uvicorn.Config(app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=1)
+    )
+    if lifeline:
+        end_when_cut(lambda: setattr(server, "should_exit", True))
+    print(json.dumps({"url": _url(host, listening)}), flush=True)
+    server.run(sockets=[listening])
+
+
+def build(
+    load: Callable[[], Engine], *, token: str | None = None, patience_s: float = PATIENCE_S, sweep_s: float = SWEEP_S
+) -> Starlette:
+    """The ASGI application; `load` makes the engine, in a thread, when the application starts."""
+    host = EngineHost(load)
+    runs = RunRegistry(lambda run: metrics.observe(run), patience_s=patience_s)
+    admission = Admission(host, runs)
+    metrics = ServiceMetrics(admission.running_and_waiting)
+    routes = EngineRoutes(admission, metrics).table() + CompletionRoutes(admission).table()
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        host.start()
+        sweeping = asyncio.create_task(_sweep(runs, sweep_s))
+        try:
+            yield
+        finally:
+            sweeping.cancel()
+            await asyncio.to_thread(host.close)
+
+    return Starlette(
+        routes=routes, middleware=middleware(token), exception_handlers=EXCEPTION_HANDLERS, lifespan=lifespan
+    )
+
+
+async def _sweep(runs: RunRegistry, every_s: float) -> None:
+    while True:
+        await asyncio.sleep(every_s)
+        try:
+            runs.sweep()
+        except Exception:
+            # Without the sweep nothing would ever be cancelled or dropped again.
+            _log.exception("the sweep over the runs failed; it is tried again")
+
+
+def _load(model: str) -> Engine:
+    # In the loading thread: torch takes seconds to import, and the server answers meanwhile.
+    from engine.loop.engine import Engine
+
+    return Engine.load(model)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=256
+        )
+    except OSError as error:
+        sys.exit(f"The engine cannot listen on {host}:{port}: {error.strerror or error}.")
+
+
+def _url(host: str, listening: socket.socket) -> str:
+    port = listening.getsockname()[1]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,0 +1,81 @@
+"""The bodies that travel between the engine server and whoever asks it, typed once for both sides.
+
+Everything is JSON. The run record has its own schema (`engine.account.record`); here is only what goes around it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from engine.account.record import ModelShape, Sampling
+from engine.loop.scheduler import BatchRow
+
+DEFAULT_MODEL = "story"
+DEFAULT_SAMPLING = Sampling()
+MAX_BODY_BYTES = 1 << 20
+"""A request body beyond this is refused before it is parsed: 1 MiB holds any prompt that a context could."""
+
+EngineStatus = Literal["starting", "loading", "ready", "failed"]
+
+
+class RunRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of `POST /runs`."""
+
+    prompt: str
+    sampling: Sampling = DEFAULT_SAMPLING
+    model: str = DEFAULT_MODEL
+
+
+class RunAccepted(msgspec.Struct, frozen=True):
+    """Its answer: the id under which the log is read, 128 random bits in hexadecimal."""
+
+    run_id: str
+
+
+class TraceRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of `POST /runs/{id}/trace`: the DeltaNet layer and head whose state is wanted, each counted from 0."""
+
+    layer: int
+    head: int
+
+
+class Health(msgspec.Struct, frozen=True):
+    """Whether the engine can compute; `message` is for people and says why not when it cannot.
+
+    "starting" is said by the app alone, of an engine process that does not answer yet.
+    """
+
+    status: EngineStatus
+    message: str | None = None
+
+
+class ModelList(msgspec.Struct, frozen=True):
+    """Answer of `GET /models`: what this engine has loaded."""
+
+    models: list[ModelShape]
+
+
+class BatchTable(msgspec.Struct, frozen=True):
+    """Answer of `GET /batch`: what is computed, then what waits, in order. Without run ids: an id opens a prompt."""
+
+    rows: list[BatchRow]
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """Why a request was refused: a code for programs, a message for people."""
+
+    code: str
+    message: str
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Body of every answer that is not a success. The OpenAI-compatible routes add fields; readers here ignore them."""
+
+    error: Fault
+
+
+def encode(body: Any) -> bytes:
+    """JSON bytes of any of the above."""
+    return msgspec.json.encode(body)

@@ -1,0 +1,243 @@
+"""What each operation computes, in plain torch: the specification that every faster implementation is tested against.
+
+Nothing here is in a hurry. Each function computes in the dtype of its activations (float32, or float64 for a test that
+wants the truth), one token after another where the mathematics is written so, and converts weights and cached values to it.
+
+First the pieces of the mathematics, then the operations of `dispatch.OPERATIONS` made of them. An operation is what lies
+between two points where a model's numbers must pass through memory anyway: a product with a weight matrix together with the
+small steps beside it, or all that a mixer does between its two projections.
+
+Packed sequences: an argument `bounds` [B + 1] says that sequence b has the rows `bounds[b]:bounds[b + 1]` of the T packed
+tokens, and `slots` [B] says which slot of a pool is its own.
+
+Sources: RMSNorm, arXiv 1910.07467; rotary positions, arXiv 2104.09864; SwiGLU, arXiv 2002.05202; Gated DeltaNet, arXiv
+2412.06464; paged attention, arXiv 2309.06180. Conventions are those of the Qwen3.5 checkpoints.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+L2_EPS = 1e-6
+
+
+# ---------------------------------------------------------------------------------------------------------------- pieces
+
+
+def rms_norm(x: Tensor, weight: Tensor, eps: float, *, zero_centred: bool = False) -> Tensor:
+    """x [..., D] scaled to root mean square 1, times the weight [D] or, zero-centred, 1 + weight.
+
+    Qwen3.5 checkpoints hold both kinds: zero-centred ones around blocks and on query and key heads, plain ones in the
+    gated norm of a DeltaNet layer. The engine adds the 1 when it loads them, so operations take the plain form.
+    """
+    scale = weight.to(x.dtype) + 1 if zero_centred else weight.to(x.dtype)
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * scale
+
+
+def gated_rms_norm(x: Tensor, gate: Tensor, weight: Tensor, eps: float) -> Tensor:
+    """RMS norm over each head of x [T, H, V] with plain weight [V], times silu of the gate [T, H * V]; returns [T, H * V]."""
+    return rms_norm(x, weight, eps).flatten(1) * F.silu(gate)
+
+
+def linear(x: Tensor, weight: Tensor) -> Tensor:
+    """x [T, I] times the transposed weight [O, I]."""
+    return x @ weight.to(x.dtype).T
+
+
+def swiglu(gate_up: Tensor) -> Tensor:
+    """silu of the first half times the second half: [T, 2 I] -> [T, I]."""
+    gate, up = gate_up.chunk(2, dim=-1)
+    return F.silu(gate) * up
+
+
+def causal_conv(x: Tensor, taps: Tensor, windows: Tensor, bounds: Tensor, slots: Tensor) -> Tensor:
+    """Depthwise causal convolution over time, then silu.
+
+    Args:
+        x: inputs [T, C].
+        taps: [N, C], the last one for the current token.
+        windows: [slots, N - 1, C], each sequence's last N - 1 inputs, oldest first; replaced in place.
+
+    Returns:
+        [T, C].
+    """
+    out = torch.empty_like(x)
+    for b, slot in enumerate(slots.tolist()):
+        rows = slice(bounds[b], bounds[b + 1])
+        seen = torch.cat([windows[slot].to(x.dtype), x[rows]])
+        for t in range(len(x[rows])):
+            out[bounds[b] + t] = (taps.to(x.dtype) * seen[t : t + len(taps)]).sum(0)
+        windows[slot] = seen[len(x[rows]) :]
+    return F.silu(out)
+
+
+def decay_and_write_strength(a: Tensor, b: Tensor, decay_rate: Tensor, dt_bias: Tensor) -> tuple[Tensor, Tensor]:
+    """The two gates of the delta rule from their projections [T, H].
+
+    Returns g [T, H], the log of the decay, at most 0: `decay_rate` (= -exp(A_log), [H]) times softplus(a + dt_bias); and the
+    write strength beta [T, H] in (0, 1), the sigmoid of b.
+    """
+    return decay_rate.to(a.dtype) * F.softplus(a + dt_bias.to(a.dtype)), torch.sigmoid(b)
+
+
+def split_heads(qkv: Tensor, n_value_heads: int, value_dim: int, key_dim: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries and keys [T, Hv, K] of unit length, queries scaled by 1 / sqrt(K), and values [T, Hv, V].
+
+    qkv is [T, 2 Hk K + Hv V]. Key head j serves the Hv / Hk value heads from j * Hv / Hk on.
+    """
+    value_width = n_value_heads * value_dim
+    key_width = (qkv.shape[1] - value_width) // 2
+    q, k, v = qkv.split([key_width, key_width, value_width], dim=1)
+    q, k = (x.unflatten(1, (-1, key_dim)) for x in (q, k))
+    q, k = (x * torch.rsqrt(x.square().sum(-1, keepdim=True) + L2_EPS) for x in (q, k))
+    groups = n_value_heads // q.shape[1]
+    q, k = (x.repeat_interleave(groups, dim=1) for x in (q * key_dim**-0.5, k))
+    return q, k, v.unflatten(1, (n_value_heads, value_dim))
+
+
+def gated_delta_rule(q: Tensor, k: Tensor, v: Tensor, g: Tensor, beta: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+    """The gated delta rule for one sequence, one token after another.
+
+        S <- exp(g) S;   u = beta (v - S k);   S <- S + u k^T;   o = S q
+
+    The decay comes before the read, and the read for the output after the write.
+
+    Args:
+        q, k: [T, H, K]; v: [T, H, V]; g, beta: [T, H]; state: [H, V, K].
+
+    Returns:
+        Outputs [T, H, V] and the state after the last token.
+    """
+    outputs = torch.empty_like(v)
+    for t in range(len(q)):
+        state = state * g[t].exp()[:, None, None]
+        u = beta[t][:, None] * (v[t] - torch.einsum("hvk,hk->hv", state, k[t]))
+        state = state + torch.einsum("hv,hk->hvk", u, k[t])
+        outputs[t] = torch.einsum("hvk,hk->hv", state, q[t])
+    return outputs, state
+
+
+def rotary_table(n_positions: int, rotary_dim: int, theta: float) -> Tensor:
+    """cos and sin of every rotation [n_positions, rotary_dim]: the cosines in the first half of a row, then the sines.
+
+    Angles are float32 products, as in the library that the checkpoints were trained with; a text position is the same in
+    all sections of Qwen's interleaved mRoPE, which is then this.
+    """
+    frequencies = 1.0 / theta ** (torch.arange(0, rotary_dim, 2, dtype=torch.float32) / rotary_dim)
+    angles = torch.arange(n_positions, dtype=torch.float32)[:, None] * frequencies
+    return torch.cat([angles.cos(), angles.sin()], dim=1)
+
+
+def rotate(x: Tensor, positions: Tensor, rotary: Tensor) -> Tensor:
+    """Rotate the first R dimensions of every head of x [T, H, D], half against half; the others pass through."""
+    half = rotary.shape[1] // 2
+    cos, sin = rotary[positions].to(x.dtype)[:, None].split(half, dim=-1)
+    first, second, rest = x.split([half, half, x.shape[-1] - 2 * half], dim=-1)
+    return torch.cat([first * cos - second * sin, second * cos + first * sin, rest], dim=-1)
+
+
+def paged_attention(
+    q: Tensor, keys: Tensor, values: Tensor, positions: Tensor, page_tables: Tensor, bounds: Tensor
+) -> Tensor:
+    """Causal attention of each token over its own sequence's cache.
+
+    Args:
+        q: [T, Hq, D].
+        keys, values: pages [Hkv, pages, page size, D]; query head h reads head h * Hkv // Hq of them.
+        positions: [T]. page_tables: [B, most pages].
+
+    Returns:
+        [T, Hq, D].
+    """
+    n_heads, dim = q.shape[1:]
+    out = torch.empty_like(q)
+    for b, table in enumerate(page_tables.long()):
+        pages = table[table >= 0]
+        k, v = (pool[:, pages].flatten(1, 2).to(q.dtype) for pool in (keys, values))
+        k, v = (x.repeat_interleave(n_heads // len(x), dim=0) for x in (k, v))
+        for t in range(bounds[b], bounds[b + 1]):
+            held = int(positions[t]) + 1
+            scores = torch.einsum("hd,hpd->hp", q[t], k[:, :held]) * dim**-0.5
+            out[t] = torch.einsum("hp,hpd->hd", scores.softmax(-1), v[:, :held])
+    return out
+
+
+# ------------------------------------------------------------------------------------------------------------ operations
+
+
+def embedding(ids: Tensor, table: Tensor) -> Tensor:
+    """Rows of the table [V, D] for the ids [T], as float32 [T, D]."""
+    return table[ids].float()
+
+
+def norm_linear(x: Tensor, scale: Tensor, eps: float, weight: Tensor) -> Tensor:
+    """RMS norm of x [T, I] with plain weight `scale` [I], then the product with the weight [O, I]: [T, O]."""
+    return linear(rms_norm(x, scale, eps), weight)
+
+
+def linear_add(out: Tensor, x: Tensor, weight: Tensor) -> None:
+    """Add x [T, I] times the transposed weight [O, I] to out [T, O] in place: a block's last product onto the residual."""
+    out += linear(x, weight)
+
+
+def swiglu_linear_add(out: Tensor, gate_up: Tensor, weight: Tensor) -> None:
+    """Add swiglu(gate_up [T, 2 I]) times the transposed weight [O, I] to out [T, O] in place."""
+    out += linear(swiglu(gate_up), weight)
+
+
+def gated_delta_net(
+    projected: Tensor, taps: Tensor, decay_rate: Tensor, dt_bias: Tensor, norm_weight: Tensor, eps: float,
+    windows: Tensor, states: Tensor, bounds: Tensor, slots: Tensor,
+) -> Tensor:  # fmt: skip
+    """What a Gated DeltaNet layer does between its two projections.
+
+    Args:
+        projected: [T, (2 Hk K + Hv V) + Hv V + Hv + Hv]: queries, keys and values | output gate z | b | a.
+        taps: [N, C] of the convolution over the C = 2 Hk K + Hv V channels of queries, keys and values.
+        decay_rate, dt_bias: [Hv]. norm_weight: [V], plain.
+        windows: [slots, N - 1, C] and states: [slots, Hv, V, K]; each sequence's own are replaced in place.
+
+    Returns:
+        The heads' outputs, normalized and gated: [T, Hv * V].
+    """
+    _, n_heads, value_dim, key_dim = states.shape
+    qkv, z, b, a = projected.split([taps.shape[1], n_heads * value_dim, n_heads, n_heads], dim=1)
+    q, k, v = split_heads(causal_conv(qkv, taps, windows, bounds, slots), n_heads, value_dim, key_dim)
+    g, beta = decay_and_write_strength(a, b, decay_rate, dt_bias)
+    out = torch.empty_like(v)
+    for i, slot in enumerate(slots.tolist()):
+        rows = slice(bounds[i], bounds[i + 1])
+        out[rows], state = gated_delta_rule(q[rows], k[rows], v[rows], g[rows], beta[rows], states[slot].to(q.dtype))
+        states[slot] = state
+    return gated_rms_norm(out, z, norm_weight, eps)
+
+
+def gated_attention(
+    projected: Tensor, q_scale: Tensor, k_scale: Tensor, eps: float, rotary: Tensor,
+    keys: Tensor, values: Tensor, positions: Tensor, kv_rows: Tensor, page_tables: Tensor, bounds: Tensor,
+) -> Tensor:  # fmt: skip
+    """What a gated full-attention layer does between its two projections.
+
+    Args:
+        projected: [T, Hq D + Hq D + Hkv D + Hkv D]: queries | output gates | keys | values.
+        q_scale, k_scale: [D], plain weights of the norms over each query and key head, which come before the rotation.
+        rotary: `rotary_table`. positions: [T].
+        keys, values: one layer's pages [Hkv, pages, page size, D]; the new ones are put at `kv_rows` [T] (page * page size +
+            offset), and everything is read back from there, so that what a prompt sees does not depend on how it came in.
+        page_tables: [B, most pages].
+
+    Returns:
+        The heads' outputs times the sigmoid of their gates: [T, Hq D].
+    """
+    n_kv_heads, _, _, dim = keys.shape
+    kv_width = n_kv_heads * dim
+    width = projected.shape[1] // 2 - kv_width
+    q, gate, k, v = projected.split([width, width, kv_width, kv_width], dim=1)
+    q, k, v = (x.unflatten(1, (-1, dim)) for x in (q, k, v))
+    q = rotate(rms_norm(q, q_scale, eps), positions, rotary)
+    k = rotate(rms_norm(k, k_scale, eps), positions, rotary)
+    for pool, new in ((keys, k), (values, v)):
+        pool.flatten(1, 2)[:, kv_rows] = new.transpose(0, 1).to(pool.dtype)
+    return paged_attention(q, keys, values, positions, page_tables, bounds).flatten(1) * torch.sigmoid(gate)

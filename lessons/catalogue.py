@@ -1,0 +1,46 @@
+"""Where lessons and their recordings lie."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from engine.account.record import Run
+from engine.account.record_file import load
+from lessons.parse import read_lesson
+from lessons.structure import Lesson
+
+HOME = Path(__file__).resolve().parent
+RECORDINGS = HOME / "recordings"
+DEFAULT_LANGUAGE = "en"
+
+
+def lesson_files(language: str = DEFAULT_LANGUAGE) -> list[Path]:
+    """The lesson files of one language, in course order."""
+    return sorted((HOME / language).glob("*.md"))
+
+
+def lessons(language: str = DEFAULT_LANGUAGE) -> list[Lesson]:
+    """Every lesson of one language, in course order; read again when a file has changed."""
+    return [_read(path, path.stat().st_mtime_ns) for path in lesson_files(language)]
+
+
+def recording_path(name: str) -> Path:
+    """The file of a recording; it need not exist."""
+    return RECORDINGS / f"{name}.json"
+
+
+def recording(name: str) -> Run:
+    """A recorded run by name; raises `RecordError` with a plain message, or `FileNotFoundError`."""
+    path = recording_path(name)
+    return _load(path, path.stat().st_mtime_ns)
+
+
+@cache
+def _read(path: Path, _changed: int) -> Lesson:
+    return read_lesson(path)
+
+
+@cache
+def _load(path: Path, _changed: int) -> Run:
+    return load(path)

@@ -1,0 +1,196 @@
+"""Find what is wrong with a lesson before a learner does: faults by file and line.
+
+Reading the file already tells unclosed fences and broken settings (`parse`). Here the rest: unknown directives,
+settings and names, ids used twice, answers and recordings that are missing, code that is not there, numbers typed into prose,
+and whether every expression can be computed for the lesson's own recording.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from engine.account.record import Run
+from engine.account.record_file import RecordError
+from lessons import catalogue
+from lessons.code_source import SourceError, excerpt
+from lessons.directives import DIRECTIVES
+from lessons.expressions import Expression, ExpressionError, Placeholder, Value, placeholders
+from lessons.filters import check_filters, write
+from lessons.parse import read_lesson
+from lessons.questions import Question
+from lessons.run_values import kind_of, values_of
+from lessons.structure import Block, Fault, Lesson
+from lessons.typed_numbers import typed_numbers
+
+QUESTIONS = ("predict", "check")
+
+
+def check_files(paths: Iterable[Path]) -> list[Fault]:
+    """The faults of all lesson files, in order of file and line; a file that cannot be read is a fault, too."""
+    faults: list[Fault] = []
+    for path in paths:
+        try:
+            faults += check_lesson(read_lesson(path))
+        except (OSError, UnicodeDecodeError) as error:
+            faults.append(Fault(path, 1, f"cannot be read: {error}"))
+    return sorted(faults)
+
+
+def check_lesson(lesson: Lesson) -> list[Fault]:
+    """Every fault of one lesson."""
+    run, faults = _recording(lesson)
+    faults += lesson.faults
+    faults += _duplicate_ids(lesson)
+    own_names, values = _own_names(lesson), _values(lesson, run)
+    for block in lesson.blocks:
+        faults += _check_block(block, lesson)
+        faults += _check_expressions(block, lesson.path, own_names, values)
+        faults += _typed(block, lesson.path)
+    return sorted(set(faults))
+
+
+def _recording(lesson: Lesson) -> tuple[Run | None, list[Fault]]:
+    """The lesson's recording, and what is wrong with it."""
+    name = lesson.front.recording
+    if not name:
+        return None, []
+    try:
+        run = catalogue.recording(name)
+    except FileNotFoundError:
+        return None, [Fault(lesson.path, 1, f"there is no recording {name!r} in lessons/recordings")]
+    except (OSError, RecordError) as error:
+        return None, [Fault(lesson.path, 1, f"recording {name!r}: {error}")]
+    header = run.header
+    asked = (header.prompt, header.sampling.max_new_tokens)
+    if asked != (lesson.front.prompt, lesson.front.new_tokens):
+        return run, [Fault(lesson.path, 1, f"recording {name!r} was made with another prompt or number of new tokens")]
+    return run, []
+
+
+def _duplicate_ids(lesson: Lesson) -> Iterator[Fault]:
+    """An id names one screen, question or card; a comparison shares the id of its prediction."""
+    seen: Counter[tuple[str, str]] = Counter()
+    for block in lesson.blocks:
+        directive = DIRECTIVES.get(block.name)
+        if directive is None or directive.argument != "id" or not block.argument:
+            continue
+        kind = "question" if block.name in QUESTIONS else block.name
+        seen[kind, block.argument] += 1
+        if seen[kind, block.argument] == 2:
+            yield Fault(lesson.path, block.line, f"the id {block.argument!r} is used twice")
+
+
+def _own_names(lesson: Lesson) -> dict[str, str]:
+    """Names that the lesson itself brings: its guesses and the numbers that its checks give."""
+    names = {f"predict.{block.argument}": "count" for block in lesson.named("predict")}
+    for block in lesson.named("check"):
+        names |= {f"check.{given.partition('=')[0].strip()}": "count" for given in block.values("given")}
+    return names
+
+
+def _values(lesson: Lesson, run: Run | None) -> dict[str, Value]:
+    """Values to try the expressions with: the recording's, and 1 for what a learner will answer."""
+    return {**(values_of(run) if run else {}), **dict.fromkeys(_own_names(lesson), 1)}
+
+
+def _check_block(block: Block, lesson: Lesson) -> Iterator[Fault]:
+    directive = DIRECTIVES.get(block.name)
+    if block.name == "prose":
+        return
+    if directive is None:
+        yield Fault(lesson.path, block.line, f"unknown directive :::{block.name}; there are {', '.join(DIRECTIVES)}")
+        return
+    if directive.argument == "id" and not block.argument:
+        yield Fault(lesson.path, block.line, f":::{block.name} needs an id after its name")
+    if directive.argument == "choice" and block.argument not in directive.choices:
+        choices = ", ".join(directive.choices)
+        yield Fault(lesson.path, block.line, f":::{block.name} must be one of: {choices}; not {block.argument!r}")
+    if directive.needs_text and not block.body.strip() and not block.value("source"):
+        yield Fault(lesson.path, block.line, f":::{block.name} has no text")
+    for setting in block.settings:
+        if setting.key not in directive.settings:
+            known = ", ".join(sorted(directive.settings)) or "none"
+            message = f"unknown setting {setting.key!r} of :::{block.name} (known: {known})"
+            yield Fault(lesson.path, setting.line, message)
+    for key in sorted(directive.required):
+        if not block.value(key):
+            yield Fault(lesson.path, block.line, f":::{block.name} has no {key}:")
+    yield from _check_links(block, lesson)
+
+
+def _check_links(block: Block, lesson: Lesson) -> Iterator[Fault]:
+    """What a block refers to must be there: predictions, cards, code."""
+    for setting in block.settings:
+        if setting.key in ("asks", "after") and lesson.find("predict", setting.value) is None:
+            yield Fault(lesson.path, setting.line, f"there is no :::predict {setting.value}")
+        if setting.key == "near" and lesson.find("card", setting.value.rpartition("->")[2].strip()) is None:
+            yield Fault(lesson.path, setting.line, f"there is no :::card {setting.value.rpartition('->')[2].strip()}")
+        if setting.key == "source":
+            try:
+                excerpt(setting.value)
+            except (SourceError, OSError, SyntaxError) as error:
+                yield Fault(lesson.path, setting.line, str(error))
+    if block.name == "compare" and block.argument and lesson.find("predict", block.argument) is None:
+        yield Fault(lesson.path, block.line, f"there is no :::predict {block.argument}")
+
+
+def _check_expressions(
+    block: Block, path: Path, own_names: Mapping[str, str], values: Mapping[str, Value]
+) -> Iterator[Fault]:
+    for first_line, text in [(block.body_line, block.body), *((one.line, one.value) for one in block.settings)]:
+        for found in placeholders(text):
+            offset = found.start if isinstance(found, Placeholder) else found[0]
+            line = first_line + text.count("\n", 0, offset)
+            if isinstance(found, Placeholder):
+                yield from _fault_of(found, path, line, own_names, values)
+            else:
+                yield Fault(path, line, str(found[1]))
+    if block.name in QUESTIONS and block.value("answer") and block.value("kind"):
+        yield from _check_question(block, path, own_names, values)
+
+
+def _fault_of(
+    found: Placeholder, path: Path, line: int, own_names: Mapping[str, str], values: Mapping[str, Value]
+) -> Iterator[Fault]:
+    expression = found.expression
+    try:
+        _check_names(expression, own_names)
+        kind = kind_of(expression.names[0], own_names) if expression.is_name else None
+        check_filters(found.filters, kind)
+        if all(name in values for name in expression.names):
+            write(expression.evaluate(values), found.filters)
+    except ExpressionError as error:
+        yield Fault(path, line, str(error))
+
+
+def _check_question(
+    block: Block, path: Path, own_names: Mapping[str, str], values: Mapping[str, Value]
+) -> Iterator[Fault]:
+    line = next(setting.line for setting in block.settings if setting.key == "answer")
+    try:
+        question = Question.of(block)
+        for expression in [question.answer, *(near.value for near in question.near)]:
+            _check_names(expression, own_names)
+            if all(name in values for name in expression.names):
+                expression.evaluate(values)
+    except ExpressionError as error:
+        yield Fault(path, line, str(error))
+
+
+def _check_names(expression: Expression, own_names: Mapping[str, str]) -> None:
+    for name in expression.names:
+        if kind_of(name, own_names) is None:
+            raise ExpressionError(f"unknown name `{name}` in `{expression.source}`")
+
+
+def _typed(block: Block, path: Path) -> Iterator[Fault]:
+    if block.name == "sources":
+        return
+    texts = [(block.body_line, block.body)]
+    texts += [(one.line, one.value) for one in block.settings if one.key in ("title", "right", "wrong", "label")]
+    for first_line, text in texts:
+        for offset, number in typed_numbers(text):
+            message = f"the number {number} is typed; numbers in prose come from an expression, {{{{ like.this }}}}"
+            yield Fault(path, first_line + offset, message)

@@ -1,0 +1,61 @@
+"""Every directive that a lesson may use: its argument, its settings, and whether text belongs inside.
+
+This table is what the checker checks against and what the documentation of the lesson format is made from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Argument = Literal["none", "id", "choice"]
+
+QUESTION_SETTINGS = frozenset({"kind", "answer", "near", "min", "max", "unit", "given", "right", "wrong", "label"})
+
+
+@dataclass(frozen=True)
+class Directive:
+    """The rules of one directive."""
+
+    purpose: str
+    argument: Argument = "none"
+    choices: tuple[str, ...] = ()
+    settings: frozenset[str] = frozenset()
+    required: frozenset[str] = frozenset()
+    needs_text: bool = False
+    """Whether it must hold Markdown (or, for code, a source)."""
+
+
+DIRECTIVES: dict[str, Directive] = {
+    "screen": Directive(
+        "Opens a part of the lesson, with a heading; `after: <prediction>` keeps it shut until that guess is made.",
+        argument="id", settings=frozenset({"title", "after"}),
+    ),
+    "predict": Directive(
+        "A guess before the run. `near: expression -> card` answers a known wrong belief with its card.",
+        argument="id", settings=QUESTION_SETTINGS, required=frozenset({"kind", "answer"}), needs_text=True,
+    ),
+    "run": Directive(
+        "The box to type a prompt into. `asks: <prediction>` puts that question before the run starts.",
+        settings=frozenset({"asks"}),
+    ),
+    "flipbook": Directive("The picture of every pass; the live run, or the recording before there is one."),
+    "compare": Directive("The guess beside what happened, then the text.", argument="id", needs_text=True),
+    "metrics": Directive("Queue, first token, gaps and rates of the run, each with how it was made."),
+    "figure": Directive("A figure of this run.", argument="choice", choices=("passes", "memory")),
+    "trace": Directive("State of one DeltaNet head and times per layer, from an instrumented second pass."),
+    "depth": Directive(
+        "The same thing in three depths; neighbouring blocks become tabs. `source: module:Name` shows engine code.",
+        argument="choice", choices=("concept", "maths", "code"), settings=frozenset({"source"}), needs_text=True,
+    ),
+    "card": Directive(
+        "The answer to one wrong belief, shown when a guess comes `near:` it.",
+        argument="id", settings=frozenset({"title"}), required=frozenset({"title"}), needs_text=True,
+    ),
+    "check": Directive(
+        "A question at the end. `given: n = 25` names a number as check.n.",
+        argument="id", settings=QUESTION_SETTINGS, required=frozenset({"kind", "answer", "right", "wrong"}), needs_text=True,
+    ),
+    "notes": Directive("For whoever teaches; folded away.", argument="choice", choices=("teacher",), needs_text=True),
+    "sources": Directive("What the lesson rests on: author, title, year, what it showed.", needs_text=True),
+}  # fmt: skip

@@ -1,0 +1,95 @@
+"""How a value is written in prose: `{{ run.ttft | ms }}`. Each filter says which kind of value it is for.
+
+A unit is never put on a value of another kind: the checker refuses `| ms` on a number of bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from lessons.expressions import ExpressionError, Filter, Value
+
+Write = Callable[[float, Sequence[str]], str]
+
+UNKNOWN = "(not known)"
+"""Written where a value is missing; never 0."""
+
+
+@dataclass(frozen=True)
+class FilterRule:
+    """What a filter accepts: the kinds of value, how many words, and how it writes a number."""
+
+    kinds: frozenset[str]
+    n_words: int
+    write: Write
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """A number with so many significant digits, thousands apart, never in exponent form: 16.3, 0.0421, 1,430."""
+    if value == 0:
+        return "0"
+    decimals = max(0, digits - 1 - _exponent(value))
+    return f"{round(value, digits - 1 - _exponent(value)):,.{decimals}f}"
+
+
+def milliseconds(value_ns: float) -> str:
+    """Nanoseconds written as milliseconds: "16.3 ms"."""
+    return f"{significant(value_ns / 1e6)} ms"
+
+
+def binary_bytes(value: float) -> str:
+    """Bytes in powers of two: "384 KiB", "1.5 MiB"; below 1 KiB in bytes."""
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if value >= size:
+            return f"{value / size:,.1f}".removesuffix(".0") + f" {unit}"
+    return f"{value:,.0f} bytes"
+
+
+def write(value: Value, filters: Sequence[Filter]) -> str:
+    """The value in words and digits: plain text, not yet made safe for Markdown; a text value is returned as it is.
+
+    Raises `ExpressionError` for an unknown filter or one that does not fit.
+    """
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, str):
+        return value
+    if not filters:
+        return f"{value:,}" if isinstance(value, int) else significant(value)
+    (only,) = filters
+    return FILTERS[only.name].write(value, only.words)
+
+
+def check_filters(filters: Sequence[Filter], kind: str | None) -> None:
+    """Raise `ExpressionError` unless the filters exist, have their words, and fit a value of this kind (None: any)."""
+    if len(filters) > 1:
+        raise ExpressionError("only one filter may follow an expression")
+    for one in filters:
+        rule = FILTERS.get(one.name)
+        if rule is None:
+            raise ExpressionError(f"unknown filter `{one.name}`; there are {', '.join(sorted(FILTERS))}")
+        if len(one.words) != rule.n_words:
+            raise ExpressionError(f"the filter `{one.name}` takes {rule.n_words} words, not {len(one.words)}")
+        if kind is not None and kind not in rule.kinds:
+            raise ExpressionError(f"the filter `{one.name}` is not for a {kind}")
+
+
+def _exponent(value: float) -> int:
+    """Decimal exponent after rounding to three digits, so that 999.9 counts as 1,000."""
+    return int(f"{value:.2e}".partition("e")[2])
+
+
+def _plural(value: float, words: Sequence[str]) -> str:
+    return f"{value:,} {words[0] if value == 1 else words[1]}"
+
+
+FILTERS: dict[str, FilterRule] = {
+    "count": FilterRule(frozenset({"count"}), 0, lambda value, _: f"{value:,.0f}"),
+    "plural": FilterRule(frozenset({"count"}), 2, _plural),
+    "ms": FilterRule(frozenset({"time"}), 0, lambda value, _: milliseconds(value)),
+    "s": FilterRule(frozenset({"time"}), 0, lambda value, _: f"{significant(value / 1e9)} s"),
+    "bytes": FilterRule(frozenset({"bytes"}), 0, lambda value, _: binary_bytes(value)),
+    "rate": FilterRule(frozenset({"rate"}), 0, lambda value, _: f"{significant(value)} tokens a second"),
+    "times": FilterRule(frozenset({"ratio", "count"}), 0, lambda value, _: f"{significant(value, 2)} times"),
+}

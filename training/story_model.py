@@ -1,0 +1,102 @@
+"""The model that is trained: transformers' own `Qwen3_5ForCausalLM` in a small shape, with its slow CPU parts replaced.
+
+The module and its weights are transformers' from the first step to the export, so the checkpoint is a valid one by
+construction. Only the forward function of its Gated DeltaNet mixer is swapped while training.
+"""
+
+import math
+from types import MethodType
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers import Qwen3_5ForCausalLM, Qwen3_5TextConfig
+
+from training import delta_rule
+from training.tokenizer import VOCABULARY
+
+CONTEXT = 2048
+
+
+def story_config() -> Qwen3_5TextConfig:
+    """Eight layers, three Gated DeltaNet to one gated attention, 256 wide, tied head: 7.7 M parameters."""
+    return Qwen3_5TextConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=256,
+        intermediate_size=704,
+        num_hidden_layers=8,
+        layer_types=(["linear_attention"] * 3 + ["full_attention"]) * 2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=64,
+        linear_num_key_heads=4,
+        linear_num_value_heads=4,
+        linear_key_head_dim=64,
+        linear_value_head_dim=64,
+        linear_conv_kernel_dim=4,
+        hidden_act="silu",
+        rms_norm_eps=1e-6,
+        max_position_embeddings=CONTEXT,
+        rope_parameters={"rope_type": "default", "rope_theta": 10_000.0, "partial_rotary_factor": 0.25},
+        attention_bias=False,
+        attention_dropout=0.0,
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=0,
+        pad_token_id=None,
+    )
+
+
+def new_model(seed: int) -> Qwen3_5ForCausalLM:
+    """A model with fresh weights, the same for the same seed."""
+    torch.manual_seed(seed)
+    model = Qwen3_5ForCausalLM(story_config())
+    for layer in model.model.layers:
+        _scale_outputs(layer, model.config.num_hidden_layers)
+        if layer.block_type == "linear_attention":
+            _initialise_memory(layer.linear_attn)
+    return model
+
+
+@torch.no_grad()
+def _scale_outputs(layer: nn.Module, layers: int) -> None:
+    """Start what a layer adds to the residual stream small, so that depth does not blow it up (GPT-2's scaling)."""
+    mixer = layer.linear_attn.out_proj if layer.block_type == "linear_attention" else layer.self_attn.o_proj
+    for matrix in (mixer.weight, layer.mlp.down_proj.weight):
+        matrix.div_(math.sqrt(2 * layers))
+
+
+@torch.no_grad()
+def _initialise_memory(mixer: nn.Module) -> None:
+    """Start the heads with memories of about ten to a thousand tokens, as Mamba 2 does.
+
+    Transformers starts dt_bias at 1, which forgets nearly everything within a token: fit for loading weights, not for training.
+    """
+    dt = torch.exp(torch.empty_like(mixer.dt_bias).uniform_(math.log(1e-3), math.log(1e-1)))
+    mixer.dt_bias.copy_(dt + torch.log(-torch.expm1(-dt)))  # softplus(dt_bias) == dt
+    nn.init.kaiming_uniform_(mixer.conv1d.weight, a=math.sqrt(5))
+
+
+def fast_mixer(self: nn.Module, hidden_states: Tensor, **_: object) -> Tensor:
+    """`Qwen3_5GatedDeltaNet.forward` from an empty state, with the compiled delta rule. hidden_states: [B, T, 256]."""
+    batch, tokens, _ = hidden_states.shape
+    beta = self.in_proj_b(hidden_states).float().sigmoid()
+    g = -self.A_log.float().exp() * F.softplus(self.in_proj_a(hidden_states).float() + self.dt_bias)
+    out = delta_rule.delta_mixer(self.in_proj_qkv(hidden_states), self.conv1d.weight.squeeze(1), g, beta)
+    z = self.in_proj_z(hidden_states).view(batch, tokens, -1, self.head_v_dim)
+    return self.out_proj(self.norm(out, z).view(batch, tokens, -1))
+
+
+def speed_up(model: Qwen3_5ForCausalLM, compile_layers: bool) -> None:
+    """Swap the Gated DeltaNet mixers of this model for compiled ones, and compile each layer around them if asked to.
+
+    Without a C++ compiler nothing is changed, and training runs on transformers' own code, several times slower.
+    """
+    if not delta_rule.available():
+        return
+    delta_rule.compiled()
+    for layer in model.model.layers:
+        if layer.block_type == "linear_attention":
+            layer.linear_attn.forward = MethodType(fast_mixer, layer.linear_attn)
+        if compile_layers:
+            layer.compile(dynamic=False)

@@ -1,0 +1,213 @@
+/**
+ * The run as numbers: events in, facts out that know nothing of pixels or of words.
+ *
+ * A score grows by `extend` and is never rewritten: what a pass said stays said. Everything here comes from the record
+ * (engine/account/record.py); a value that the record lacks stays null.
+ *
+ * @typedef {{id: number, bytes: string, text: string}} Token
+ * @typedef {{token: Token, model: number, tempered: number, sampled: number}} Candidate
+ * @typedef {{token: Token, position: number, candidates: Candidate[], rank: number}} Emission
+ * @typedef {Object} PassView
+ * @property {number} number          counted from 0
+ * @property {"prefill"|"decode"} phase
+ * @property {number} first           position of the first token that went in
+ * @property {number} count           how many went in
+ * @property {number} sharedBy        requests in the step, this one included
+ * @property {number} startNs
+ * @property {number} endNs
+ * @property {number} held            positions held afterwards
+ * @property {number} kvBytes
+ * @property {number} stateBytes
+ * @property {number|null} weightBytes  read in this pass
+ * @property {Emission[]} emitted
+ * @property {number} textEnd         bytes of generated text that exist after this pass
+ *
+ * @typedef {Object} Score
+ * @property {number} events          events held: where a cut connection resumes
+ * @property {Object|null} header
+ * @property {Map<number, Token>} tokens  by position, prompt and accepted tokens
+ * @property {number} promptCount
+ * @property {("attention"|"delta")[]} layers
+ * @property {PassView[]} passes
+ * @property {{ahead: number, atNs: number}|null} queue  the latest word from the queue
+ * @property {{reason: string, atNs: number}|null} end
+ * @property {{code: string, message: string}|null} error
+ * @property {number[]} written       the generated text's bytes
+ */
+
+/** @returns {Score} */
+export function createScore() {
+  return {
+    events: 0,
+    header: null,
+    tokens: new Map(),
+    promptCount: 0,
+    layers: [],
+    passes: [],
+    queue: null,
+    end: null,
+    error: null,
+    written: [],
+  };
+}
+
+/**
+ * Take in a stretch of the log. What is held already is skipped, so a repeated message changes nothing.
+ *
+ * @param {Score} score
+ * @param {number} from   index of the first event given
+ * @param {Object[]} events
+ * @returns {boolean} false when events are missing in between, and nothing was taken
+ */
+export function extend(score, from, events) {
+  if (from > score.events) return false;
+  for (const event of events.slice(score.events - from)) {
+    take(score, event);
+    score.events += 1;
+  }
+  return true;
+}
+
+function take(score, event) {
+  if (event.event === "header") takeHeader(score, event);
+  else if (event.event === "queued") score.queue = { ahead: event.ahead, atNs: event.at_ns };
+  else if (event.event === "pass") takePass(score, event);
+  else if (event.event === "end") score.end = { reason: event.reason, atNs: event.at_ns };
+  else if (event.event === "error") score.error = { code: event.code, message: event.message };
+}
+
+function takeHeader(score, header) {
+  score.header = header;
+  score.promptCount = header.prompt_tokens.length;
+  score.layers = header.model.layer_types.map((type) => (type === "full_attention" ? "attention" : "delta"));
+  header.prompt_tokens.forEach((token, position) => score.tokens.set(position, token));
+}
+
+function takePass(score, event) {
+  for (const emission of event.emitted ?? []) {
+    score.tokens.set(emission.position, emission.token);
+    for (const byte of bytesOf(emission.token)) score.written.push(byte);
+  }
+  score.passes.push({
+    number: event.number,
+    phase: event.phase,
+    first: event.start_position,
+    count: event.token_ids.length,
+    sharedBy: event.shared_by,
+    startNs: event.start_ns,
+    endNs: event.end_ns,
+    held: event.positions_held,
+    kvBytes: event.kv_bytes_held,
+    stateBytes: event.state_bytes_held,
+    weightBytes: event.weight_bytes_read ?? null,
+    emitted: event.emitted ?? [],
+    textEnd: score.written.length,
+  });
+}
+
+/** @param {Token} token */
+export function bytesOf(token) {
+  return Uint8Array.from(atob(token.bytes), (character) => character.charCodeAt(0));
+}
+
+/** Whether anything more can come. @param {Score} score */
+export function isOver(score) {
+  return score.end !== null || score.error !== null;
+}
+
+/**
+ * Columns of the picture: positions that have gone through the model, and while the run goes on those that it was asked
+ * for. The last sampled token is never fed back, so N new tokens make N - 1 columns.
+ *
+ * @param {Score} score
+ */
+export function columnCount(score) {
+  let seen = score.promptCount;
+  const last = score.passes.at(-1);
+  if (last) seen = Math.max(seen, last.first + last.count);
+  if (isOver(score) || !score.header) return seen;
+  return Math.max(seen, score.promptCount + score.header.sampling.max_new_tokens - 1);
+}
+
+/** Where the time axis ends, in ns: the run's own end, or while it goes on the end that its pace so far suggests. @param {Score} score */
+export function timeExtent(score) {
+  const last = score.passes.at(-1);
+  if (!last) return 0;
+  if (isOver(score)) return last.endNs;
+  const missing = Math.max(0, score.header.sampling.max_new_tokens - score.passes.length);
+  const pace = medianGap(score) ?? last.endNs - last.startNs;
+  return last.endNs + missing * pace;
+}
+
+/**
+ * Time to the first token (from the request's arrival, queue included), and the queue's part of it.
+ *
+ * @param {Score} score
+ * @returns {{queueNs: number|null, firstTokenNs: number|null}}
+ */
+export function firstToken(score) {
+  const speaking = score.passes.find((pass) => pass.emitted.length > 0);
+  return { queueNs: score.passes[0]?.startNs ?? null, firstTokenNs: speaking?.endNs ?? null };
+}
+
+/** Median time from one emitting pass to the next, in ns; null before there are two. @param {Score} score */
+export function medianGap(score) {
+  const moments = score.passes.filter((pass) => pass.emitted.length > 0).map((pass) => pass.endNs);
+  if (moments.length < 2) return null;
+  const gaps = moments.slice(1).map((moment, i) => moment - moments[i]);
+  gaps.sort((a, b) => a - b);
+  const middle = gaps.length >> 1;
+  return gaps.length % 2 ? gaps[middle] : (gaps[middle - 1] + gaps[middle]) / 2;
+}
+
+/** Bytes of KV cache that one position takes, over all attention layers; null before the first pass. @param {Score} score */
+export function kvBytesPerPosition(score) {
+  const pass = score.passes[0];
+  return pass && pass.held > 0 ? pass.kvBytes / pass.held : null;
+}
+
+/** First number of positions at which the KV cache is as large as the state; null where they never meet. @param {Score} score */
+export function crossover(score) {
+  const each = kvBytesPerPosition(score);
+  const state = score.passes[0]?.stateBytes;
+  return each && state ? Math.ceil(state / each) : null;
+}
+
+/**
+ * Which pass runs at a moment of the run, and how far it is.
+ *
+ * @param {Score} score
+ * @param {number} ns  since the request's arrival
+ * @returns {{step: number, progress: number}}  progress in [0, 1]
+ */
+export function momentAt(score, ns) {
+  const passes = score.passes;
+  let low = 0;
+  let high = passes.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (passes[middle].startNs <= ns) low = middle;
+    else high = middle - 1;
+  }
+  const pass = passes[low];
+  if (!pass) return { step: 0, progress: 0 };
+  const length = Math.max(1, pass.endNs - pass.startNs);
+  return { step: low, progress: Math.min(1, Math.max(0, (ns - pass.startNs) / length)) };
+}
+
+/** The generated text after a pass, whole characters only at its end. @param {Score} score @param {number} step */
+export function textAfter(score, step) {
+  const end = step < 0 ? 0 : (score.passes[step]?.textEnd ?? 0);
+  return new TextDecoder("utf-8").decode(Uint8Array.from(score.written.slice(0, end)), { stream: true });
+}
+
+/** The id of the end-of-text token, known only once a run has stopped at it. @param {Score} score */
+export function endOfTextId(score) {
+  if (score.end?.reason !== "stop") return null;
+  return score.passes.at(-1)?.emitted.at(-1)?.token.id ?? null;
+}
+
+/** Whether a pass is only a part of the prompt's prefill. @param {Score} score @param {PassView} pass */
+export function isChunk(score, pass) {
+  return pass.phase === "prefill" && pass.count < score.promptCount;
+}

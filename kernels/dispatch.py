@@ -20,7 +20,7 @@ OPERATIONS = (
     "gated_attention",
 )
 
-PREFERENCE = ("cpu", "reference")
+PREFERENCE = ("native", "cpu", "reference")
 
 Operation = Callable[..., Any]
 

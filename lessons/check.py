@@ -1,8 +1,8 @@
 """Find what is wrong with a lesson before a learner does: faults by file and line.
 
 Reading the file already tells unclosed fences and broken settings (`parse`). Here the rest: unknown directives,
-settings and names, ids used twice, answers and recordings that are missing, code that is not there, numbers typed into prose,
-and whether every expression can be computed for the lesson's own recording.
+settings and names, ids used twice, answers and recordings that are missing, code that is not there, numbers typed into
+prose, and whether every expression can be computed for the lesson's own recording.
 """
 
 from __future__ import annotations

@@ -54,7 +54,8 @@ DIRECTIVES: dict[str, Directive] = {
     ),
     "check": Directive(
         "A question at the end. `given: n = 25` names a number as check.n.",
-        argument="id", settings=QUESTION_SETTINGS, required=frozenset({"kind", "answer", "right", "wrong"}), needs_text=True,
+        argument="id", settings=QUESTION_SETTINGS, needs_text=True,
+        required=frozenset({"kind", "answer", "right", "wrong"}),
     ),
     "notes": Directive("For whoever teaches; folded away.", argument="choice", choices=("teacher",), needs_text=True),
     "sources": Directive("What the lesson rests on: author, title, year, what it showed.", needs_text=True),

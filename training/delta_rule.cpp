@@ -29,23 +29,23 @@ constexpr int64_t kState = kDim * kDim;
 constexpr float kScale = 0.125f;  // 1 / sqrt(kDim), of the queries
 constexpr float kEpsilon = 1e-6f;
 
-// Sixteen floats. A matrix row is four of them.
+// Sixteen floats.
 typedef float Lane __attribute__((vector_size(64), aligned(4)));
-constexpr int kLanes = kDim / 16;
 
+// A key, a value or a row of the state, in four registers. (Four members and not an array, which GCC keeps in memory.)
 struct Vec {
-  Lane lane[kLanes];
+  Lane a, b, c, d;
 };
+inline Vec operator+(const Vec& x, const Vec& y) { return {x.a + y.a, x.b + y.b, x.c + y.c, x.d + y.d}; }
+inline Vec operator-(const Vec& x, const Vec& y) { return {x.a - y.a, x.b - y.b, x.c - y.c, x.d - y.d}; }
+inline Vec operator*(const Vec& x, const Vec& y) { return {x.a * y.a, x.b * y.b, x.c * y.c, x.d * y.d}; }
+inline Vec operator*(float s, const Vec& x) { return {s * x.a, s * x.b, s * x.c, s * x.d}; }
 
-inline Lane load(const float* p) { return *reinterpret_cast<const Lane*>(p); }
-inline void store(float* p, Lane x) { *reinterpret_cast<Lane*>(p) = x; }
-inline Vec load_vec(const float* p) {
-  Vec x;
-  for (int c = 0; c < kLanes; ++c) x.lane[c] = load(p + 16 * c);
-  return x;
-}
-inline void store_vec(float* p, const Vec& x) {
-  for (int c = 0; c < kLanes; ++c) store(p + 16 * c, x.lane[c]);
+inline Lane load_lane(const float* p) { return *reinterpret_cast<const Lane*>(p); }
+inline void store_lane(float* p, Lane x) { *reinterpret_cast<Lane*>(p) = x; }
+inline Vec load(const float* p) { return {load_lane(p), load_lane(p + 16), load_lane(p + 32), load_lane(p + 48)}; }
+inline void store(float* p, const Vec& x) {
+  store_lane(p, x.a), store_lane(p + 16, x.b), store_lane(p + 32, x.c), store_lane(p + 48, x.d);
 }
 
 // The sum of a lane by halving it.
@@ -57,52 +57,48 @@ inline float sum(Lane x) {
   const Quarter quarter = __builtin_shufflevector(half, half, 0, 1, 2, 3) + __builtin_shufflevector(half, half, 4, 5, 6, 7);
   return (quarter[0] + quarter[2]) + (quarter[1] + quarter[3]);
 }
-inline float dot(const Vec& a, const Vec& b) {
-  Lane total = a.lane[0] * b.lane[0];
-  for (int c = 1; c < kLanes; ++c) total += a.lane[c] * b.lane[c];
-  return sum(total);
-}
+inline float sum(const Vec& x) { return sum((x.a + x.b) + (x.c + x.d)); }
 
 // ---- the delta rule, one token of one head -----------------------------------------------------------------------------
 
-// S^T x: two sets of sums, so that the additions do not wait for one another.
-inline Vec read(const float* __restrict S, const float* __restrict x) {
+// v - decay S^T k: what the state lacks of v, before it is scaled by beta. Two sums, so that additions do not wait.
+inline Vec error_of(const float* __restrict S, const float* __restrict k, const float* __restrict v, float decay) {
   Vec even = {}, odd = {};
   for (int64_t i = 0; i < kDim; i += 2) {
-    for (int c = 0; c < kLanes; ++c) {
-      even.lane[c] += load(S + i * kDim + 16 * c) * x[i];
-      odd.lane[c] += load(S + (i + 1) * kDim + 16 * c) * x[i + 1];
-    }
+    even = even + k[i] * load(S + i * kDim);
+    odd = odd + k[i + 1] * load(S + (i + 1) * kDim);
   }
-  for (int c = 0; c < kLanes; ++c) even.lane[c] += odd.lane[c];
-  return even;
+  return load(v) - decay * (even + odd);
 }
 
-// What the state lacks of v, before it is scaled by beta: v - exp(g) S^T k.
-inline Vec error_of(const float* S, const float* k, const float* v, float decay) {
-  Vec e = read(S, k);
-  for (int c = 0; c < kLanes; ++c) e.lane[c] = load(v + 16 * c) - decay * e.lane[c];
-  return e;
-}
-
-// to = decay from + k (beta error)^T; returns to^T q.
-inline Vec write(const float* from, float* to, const float* __restrict k, const float* __restrict q, const Vec& error,
-                 float decay, float beta) {
-  Vec u, even = {}, odd = {};
-  for (int c = 0; c < kLanes; ++c) u.lane[c] = beta * error.lane[c];
+// S = decay S + k u^T; returns S^T q.
+inline Vec write_and_read(float* __restrict S, const float* __restrict k, const float* __restrict q, const Vec& u, float decay) {
+  Vec even = {}, odd = {};
   for (int64_t i = 0; i < kDim; i += 2) {
-    for (int c = 0; c < kLanes; ++c) {
-      const int64_t a = i * kDim + 16 * c, b = a + kDim;
-      const Lane s0 = decay * load(from + a) + k[i] * u.lane[c];
-      const Lane s1 = decay * load(from + b) + k[i + 1] * u.lane[c];
-      store(to + a, s0);
-      store(to + b, s1);
-      even.lane[c] += q[i] * s0;
-      odd.lane[c] += q[i + 1] * s1;
-    }
+    const Vec s0 = decay * load(S + i * kDim) + k[i] * u;
+    const Vec s1 = decay * load(S + (i + 1) * kDim) + k[i + 1] * u;
+    store(S + i * kDim, s0);
+    store(S + (i + 1) * kDim, s1);
+    even = even + q[i] * s0;
+    odd = odd + q[i + 1] * s1;
   }
-  for (int c = 0; c < kLanes; ++c) even.lane[c] += odd.lane[c];
-  return even;
+  return even + odd;
+}
+
+// to = decay from + k u^T.
+inline void write(const float* __restrict from, float* __restrict to, const float* __restrict k, const Vec& u, float decay) {
+  for (int64_t i = 0; i < kDim; ++i) store(to + i * kDim, decay * load(from + i * kDim) + k[i] * u);
+}
+
+// dS += q d_out^T: the output's share of the state's gradient; returns dS^T k, the gradient of u.
+inline Vec add_output(float* __restrict dS, const float* __restrict q, const float* __restrict k, const Vec& d_out) {
+  Vec du = {};
+  for (int64_t i = 0; i < kDim; ++i) {
+    const Vec d = load(dS + i * kDim) + q[i] * d_out;
+    store(dS + i * kDim, d);
+    du = du + k[i] * d;
+  }
+  return du;
 }
 
 struct TokenGradient {
@@ -114,41 +110,24 @@ struct TokenGradient {
 // the gradient of the state before it.
 void backward_token(const float* __restrict q, const float* __restrict k, float decay, float beta, const Vec& error,
                     const Vec& d_out, const float* __restrict S, float* __restrict dS, TokenGradient& grad) {
-  Vec du = {};
-  for (int64_t i = 0; i < kDim; ++i) {
-    for (int c = 0; c < kLanes; ++c) {
-      const Lane d = load(dS + i * kDim + 16 * c) + q[i] * d_out.lane[c];
-      store(dS + i * kDim + 16 * c, d);
-      du.lane[c] += k[i] * d;
-    }
-  }
-  Vec u, d_read, d_value;
-  for (int c = 0; c < kLanes; ++c) {
-    u.lane[c] = beta * error.lane[c];
-    d_value.lane[c] = beta * du.lane[c];
-    d_read.lane[c] = -d_value.lane[c];
-  }
-  store_vec(grad.v, d_value);
-  grad.beta = dot(du, error);
-  const float u_dot_d_out = dot(u, d_out);
+  const Vec du = add_output(dS, q, k, d_out), u = beta * error, d_value = beta * du;
+  store(grad.v, d_value);
+  grad.beta = sum(du * error);
+  const float u_dot_d_out = sum(u * d_out);
+  const Vec d_read = -1.0f * d_value, d_read_decayed = decay * d_read;
   Lane d_decay = {};
-  float* __restrict dq_out = grad.q;
-  float* __restrict dk_out = grad.k;
+  float* __restrict dq = grad.q;
+  float* __restrict dk = grad.k;
   for (int64_t i = 0; i < kDim; ++i) {
-    Lane dk = {}, dq = {};
-    for (int c = 0; c < kLanes; ++c) {
-      const Lane s = decay * load(S + i * kDim + 16 * c);
-      const Lane d = load(dS + i * kDim + 16 * c);
-      const Lane d_decayed = d + k[i] * d_read.lane[c];
-      dq += s * d_out.lane[c];
-      dk += d * u.lane[c] + s * d_read.lane[c];
-      d_decay += d_decayed * s;
-      store(dS + i * kDim + 16 * c, decay * d_decayed);
-    }
-    dq_out[i] = sum(dq) + k[i] * u_dot_d_out;
-    dk_out[i] = sum(dk);
+    const Vec s = load(S + i * kDim), d = load(dS + i * kDim);
+    const Vec d_decayed = d + k[i] * d_read;
+    store(dS + i * kDim, decay * d_decayed);
+    const Vec growth = d_decayed * s, query = s * d_out, key = d * u + s * d_read_decayed;
+    d_decay += (growth.a + growth.b) + (growth.c + growth.d);
+    dq[i] = decay * sum(query) + k[i] * u_dot_d_out;
+    dk[i] = sum(key);
   }
-  grad.g = sum(d_decay);
+  grad.g = decay * sum(d_decay);
 }
 
 // ---- convolution, SiLU and unit length, a block of tokens of one head --------------------------------------------------
@@ -162,12 +141,15 @@ struct Block {
   float inverse_norm[kParts][kBlock];            // of queries and keys
 };
 
-// Where head h of row b lies in mixed [B, T, 3 H 64], out [B, T, H, 64] and g, beta [B, T, H].
+// Where head h of row b lies in mixed [B, T, 3 H 64] and its gradient, out [B, T, H, 64], and g, beta [B, T, H].
+// A token of mixed may be `stride` elements from the next; everything else is contiguous.
 struct Place {
-  int64_t tokens, heads, row, head;
-  Place(int64_t tokens, int64_t heads, int64_t bh) : tokens(tokens), heads(heads), row(bh / heads), head(bh % heads) {}
+  int64_t tokens, heads, stride, row, head;
+  Place(const at::Tensor& mixed, const at::Tensor& g, int64_t bh)
+      : tokens(g.size(1)), heads(g.size(2)), stride(mixed.stride(1)), row(bh / heads), head(bh % heads) {}
   int64_t channel(int part) const { return (part * heads + head) * kDim; }
-  int64_t mixed(int part, int64_t t) const { return (row * tokens + t) * kParts * heads * kDim + channel(part); }
+  int64_t mixed(int part, int64_t t) const { return (row * tokens + t) * stride + channel(part); }
+  int64_t d_mixed(int part, int64_t t) const { return (row * tokens + t) * kParts * heads * kDim + channel(part); }
   int64_t scalar(int64_t t) const { return (row * tokens + t) * heads + head; }
   int64_t vector(int64_t t) const { return scalar(t) * kDim; }
 };
@@ -243,7 +225,7 @@ void through_convolution(const ConvGradient& d, const Scalar* mixed, Scalar* d_m
   for (int part = 0; part < kParts; ++part) {
     for (int64_t j = 0; j < count; ++j) {
       const Scalar* __restrict x = mixed + at.mixed(part, first + j);
-      Scalar* __restrict dx = d_mixed + at.mixed(part, first + j);
+      Scalar* __restrict dx = d_mixed + at.d_mixed(part, first + j);
       alignas(64) float total[kDim] = {}, input[kDim];
       for (int64_t c = 0; c < kDim; ++c) input[c] = static_cast<float>(x[c]);
       for (int64_t tap = 0; tap < kTaps; ++tap) {
@@ -267,7 +249,7 @@ struct Inputs {
 };
 
 template <typename Scalar>
-void forward_head(const Inputs<Scalar>& in, Scalar* out, float* kept, const Place& at) {
+void forward_head(const Inputs<Scalar>& in, Scalar* out, float* kept, float* errors, const Place& at) {
   alignas(64) float S[kState] = {};
   const Taps taps(in.weight, at);
   Block block;
@@ -279,8 +261,9 @@ void forward_head(const Inputs<Scalar>& in, Scalar* out, float* kept, const Plac
       const int64_t y = at.scalar(first + j);
       const float decay = std::exp(in.g[y]), *k = block.out[kKey][j];
       const Vec error = error_of(S, k, block.out[kValue][j], decay);
+      store(errors + at.vector(first + j), error);
       alignas(64) float o[kDim];
-      store_vec(o, write(S, S, k, block.out[kQuery][j], error, decay, in.beta[y]));
+      store(o, write_and_read(S, k, block.out[kQuery][j], in.beta[y] * error, decay));
       Scalar* __restrict to = out + at.vector(first + j);
       for (int64_t c = 0; c < kDim; ++c) to[c] = static_cast<Scalar>(o[c]);
     }
@@ -293,22 +276,18 @@ struct Scratch {
       static_cast<float*>(std::aligned_alloc(64, kBlock * kState * sizeof(float))), &std::free};
   Block block;
   ConvGradient d_conv;
-  Vec errors[kBlock];
 };
 
 template <typename Scalar>
-void recompute(const Inputs<Scalar>& in, const float* kept, const Taps& taps, const Place& at, int64_t first, int64_t count,
-               Scratch& scratch) {
+void recompute(const Inputs<Scalar>& in, const float* kept, const float* errors, const Taps& taps, const Place& at,
+               int64_t first, int64_t count, Scratch& scratch) {
   float* states = scratch.states.get();
   std::copy(kept + (first / kBlock) * kState, kept + (first / kBlock + 1) * kState, states);
   fill(scratch.block, in.mixed, taps, at, first, count);
-  for (int64_t j = 0; j < count; ++j, states += kState) {
+  for (int64_t j = 0; j + 1 < count; ++j, states += kState) {
     const int64_t y = at.scalar(first + j);
-    const float decay = std::exp(in.g[y]), *k = scratch.block.out[kKey][j];
-    scratch.errors[j] = error_of(states, k, scratch.block.out[kValue][j], decay);
-    if (j + 1 < count) {
-      write(states, states + kState, k, scratch.block.out[kQuery][j], scratch.errors[j], decay, in.beta[y]);
-    }
+    const Vec u = in.beta[y] * load(errors + at.vector(first + j));
+    write(states, states + kState, scratch.block.out[kKey][j], u, std::exp(in.g[y]));
   }
 }
 
@@ -320,7 +299,7 @@ struct Gradients {
 
 template <typename Scalar>
 void backward_head(const Inputs<Scalar>& in, const Gradients<Scalar>& grad, const Scalar* d_out, const float* kept,
-                   const Place& at) {
+                   const float* errors, const Place& at) {
   alignas(64) float dS[kState] = {};
   const Taps taps(in.weight, at);
   Taps d_taps(taps);
@@ -328,7 +307,7 @@ void backward_head(const Inputs<Scalar>& in, const Gradients<Scalar>& grad, cons
   const auto scratch = std::make_unique<Scratch>();
   for (int64_t first = (at.tokens - 1) / kBlock * kBlock; first >= 0; first -= kBlock) {
     const int64_t count = std::min(kBlock, at.tokens - first);
-    recompute(in, kept, taps, at, first, count, *scratch);
+    recompute(in, kept, errors, taps, at, first, count, *scratch);
     for (int64_t j = count - 1; j >= 0; --j) {
       const int64_t y = at.scalar(first + j);
       alignas(64) float d[kDim];
@@ -337,7 +316,7 @@ void backward_head(const Inputs<Scalar>& in, const Gradients<Scalar>& grad, cons
       auto& d_conv = scratch->d_conv.of;
       TokenGradient token{d_conv[kQuery][j], d_conv[kKey][j], d_conv[kValue][j], 0, 0};
       backward_token(scratch->block.out[kQuery][j], scratch->block.out[kKey][j], std::exp(in.g[y]), in.beta[y],
-                     scratch->errors[j], load_vec(d), scratch->states.get() + j * kState, dS, token);
+                     load(errors + at.vector(first + j)), load(d), scratch->states.get() + j * kState, dS, token);
       grad.g[y] = token.g;
       grad.beta[y] = token.beta;
       for (int part = 0; part < kParts; ++part) through_silu_and_norm(scratch->block, part, j, d_conv[part][j]);
@@ -351,7 +330,8 @@ void backward_head(const Inputs<Scalar>& in, const Gradients<Scalar>& grad, cons
 // ---- tensors -----------------------------------------------------------------------------------------------------------
 
 void check(const at::Tensor& mixed, const at::Tensor& weight, const at::Tensor& g, const at::Tensor& beta) {
-  TORCH_CHECK(mixed.is_contiguous() && mixed.dim() == 3, "mixed is a contiguous tensor [B, T, 3 H 64]");
+  TORCH_CHECK(mixed.dim() == 3 && mixed.stride(2) == 1 && mixed.stride(0) == mixed.size(1) * mixed.stride(1),
+              "mixed is [B, T, 3 H 64], its tokens evenly spaced");
   for (const at::Tensor& x : {weight, g, beta}) {
     TORCH_CHECK(x.is_contiguous() && x.scalar_type() == at::kFloat, "weight, g and beta are contiguous float32 tensors");
   }
@@ -367,42 +347,44 @@ Inputs<Scalar> inputs(const at::Tensor& mixed, const at::Tensor& weight, const a
 
 }  // namespace
 
-// Outputs [B, T, H, 64] in the type of mixed, and the kept states [B * H, ceil(T / 32), 64, 64].
+// Outputs [B, T, H, 64] in the type of mixed; and kept for the gradient, states [B * H, ceil(T / 32), 64, 64] and what each
+// token lacked of its value [B, T, H, 64].
 std::vector<at::Tensor> forward(at::Tensor mixed, at::Tensor weight, at::Tensor g, at::Tensor beta) {
   check(mixed, weight, g, beta);
   const int64_t batch = g.size(0), tokens = g.size(1), heads = g.size(2), blocks = (tokens + kBlock - 1) / kBlock;
   at::Tensor out = at::empty({batch, tokens, heads, kDim}, mixed.options());
   at::Tensor kept = at::empty({batch * heads, blocks, kDim, kDim}, g.options());
+  at::Tensor errors = at::empty({batch, tokens, heads, kDim}, g.options());
   AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, mixed.scalar_type(), "delta_rule_forward", [&] {
     const auto in = inputs<scalar_t>(mixed, weight, g, beta);
     scalar_t* o = out.data_ptr<scalar_t>();
-    float* s = kept.data_ptr<float>();
+    float *s = kept.data_ptr<float>(), *e = errors.data_ptr<float>();
     at::parallel_for(0, batch * heads, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t bh = begin; bh < end; ++bh) forward_head(in, o, s + bh * blocks * kState, Place(tokens, heads, bh));
+      for (int64_t bh = begin; bh < end; ++bh) forward_head(in, o, s + bh * blocks * kState, e, Place(mixed, g, bh));
     });
   });
-  return {out, kept};
+  return {out, kept, errors};
 }
 
 // Gradients of mixed, of the convolution's weights [B, H, 3, 4, 64] (to be summed over B), of g and of beta.
 std::vector<at::Tensor> backward(at::Tensor d_out, at::Tensor mixed, at::Tensor weight, at::Tensor g, at::Tensor beta,
-                                 at::Tensor kept) {
+                                 at::Tensor kept, at::Tensor errors) {
   check(mixed, weight, g, beta);
   TORCH_CHECK(d_out.is_contiguous() && d_out.scalar_type() == mixed.scalar_type(), "d_out is contiguous, typed as mixed");
   const int64_t batch = g.size(0), tokens = g.size(1), heads = g.size(2), blocks = kept.size(1);
-  at::Tensor d_mixed = at::empty_like(mixed), d_g = at::empty_like(g), d_beta = at::empty_like(beta);
+  at::Tensor d_mixed = at::empty(mixed.sizes(), mixed.options()), d_g = at::empty_like(g), d_beta = at::empty_like(beta);
   at::Tensor d_taps = at::empty({batch, heads, kParts, kTaps, kDim}, g.options());
   AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, mixed.scalar_type(), "delta_rule_backward", [&] {
     const auto in = inputs<scalar_t>(mixed, weight, g, beta);
     const scalar_t* d = d_out.const_data_ptr<scalar_t>();
-    const float* s = kept.const_data_ptr<float>();
+    const float *s = kept.const_data_ptr<float>(), *e = errors.const_data_ptr<float>();
     const Gradients<scalar_t> to{d_mixed.data_ptr<scalar_t>(), d_taps.data_ptr<float>(), d_g.data_ptr<float>(),
                                  d_beta.data_ptr<float>()};
     at::parallel_for(0, batch * heads, 1, [&](int64_t begin, int64_t end) {
       for (int64_t bh = begin; bh < end; ++bh) {
         auto head = to;
         head.taps += bh * kParts * kTaps * kDim;
-        backward_head(in, head, d, s + bh * blocks * kState, Place(tokens, heads, bh));
+        backward_head(in, head, d, s + bh * blocks * kState, e, Place(mixed, g, bh));
       }
     });
   });

@@ -4,70 +4,54 @@ Transformers' chunked rule spends more than a third of a training step on a CPU 
 before it another part in strided reads. This one walks over the tokens of each head in C++ instead.
 """
 
-import functools
-import shutil
-from pathlib import Path
-from types import ModuleType
-
 import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
+
+from training.native import native
 
 HEAD = 64  # size of a key and of a value: kDim of delta_rule.cpp
 TAPS = 4  # width of the convolution: kTaps
 KEPT_EVERY = 32  # tokens between two kept states: kBlock
 
 
-def available() -> bool:
-    """Whether the mixer can be compiled here: a C++ compiler and ninja are needed."""
-    return shutil.which("g++") is not None and shutil.which("ninja") is not None
-
-
-@functools.cache
-def compiled() -> ModuleType:
-    """Build (once a machine, about 40 s) and load the C++ mixer."""
-    from torch.utils.cpp_extension import load
-
-    source = Path(__file__).with_name("delta_rule.cpp")
-    return load("training_delta_rule", [str(source)], extra_cflags=["-O3", "-march=native", "-ffast-math"])
-
-
 @torch.library.custom_op("training::delta_mixer", mutates_args=())
-def delta_mixer_op(mixed: Tensor, weight: Tensor, g: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
-    """Outputs [B, T, H, 64] and the states kept for the gradient [B * H, ceil(T / 32), 64, 64]."""
-    out, kept = compiled().forward(mixed, weight, g, beta)
-    return out, kept
+def delta_mixer_op(mixed: Tensor, weight: Tensor, g: Tensor, beta: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Outputs [B, T, H, 64]; states [B * H, ceil(T / 32), 64, 64] and errors [B, T, H, 64], kept for the gradient."""
+    out, kept, errors = native("delta_rule").forward(mixed, weight, g, beta)
+    return out, kept, errors
 
 
 @delta_mixer_op.register_fake
-def _(mixed: Tensor, weight: Tensor, g: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
+def _(mixed: Tensor, weight: Tensor, g: Tensor, beta: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     batch, tokens, heads = g.shape
     blocks = (tokens + KEPT_EVERY - 1) // KEPT_EVERY
-    return mixed.new_empty(batch, tokens, heads, HEAD), g.new_empty(batch * heads, blocks, HEAD, HEAD)
+    kept = g.new_empty(batch * heads, blocks, HEAD, HEAD)
+    return mixed.new_empty(batch, tokens, heads, HEAD), kept, g.new_empty(batch, tokens, heads, HEAD)
 
 
 @torch.library.custom_op("training::delta_mixer_backward", mutates_args=())
 def delta_mixer_backward_op(
-    d_out: Tensor, mixed: Tensor, weight: Tensor, g: Tensor, beta: Tensor, kept: Tensor
+    d_out: Tensor, mixed: Tensor, weight: Tensor, g: Tensor, beta: Tensor, kept: Tensor, errors: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Gradients of mixed, weight, g and beta."""
-    d_mixed, d_taps, d_g, d_beta = compiled().backward(d_out, mixed, weight, g, beta, kept)
+    d_mixed, d_taps, d_g, d_beta = native("delta_rule").backward(d_out, mixed, weight, g, beta, kept, errors)
     d_weight = d_taps.sum(0).permute(1, 0, 3, 2).reshape(weight.shape)  # [H, part, tap, 64] -> [part H 64, tap]
     return d_mixed, d_weight, d_g, d_beta
 
 
 @delta_mixer_backward_op.register_fake
 def _(
-    d_out: Tensor, mixed: Tensor, weight: Tensor, g: Tensor, beta: Tensor, kept: Tensor
+    d_out: Tensor, mixed: Tensor, weight: Tensor, g: Tensor, beta: Tensor, kept: Tensor, errors: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    return torch.empty_like(mixed), torch.empty_like(weight), torch.empty_like(g), torch.empty_like(beta)
+    return mixed.new_empty(mixed.shape), torch.empty_like(weight), torch.empty_like(g), torch.empty_like(beta)
 
 
 def _keep_for_backward(ctx: FunctionCtx, inputs: tuple, output: tuple) -> None:
-    ctx.save_for_backward(*inputs, output[1])
+    ctx.save_for_backward(*inputs, *output[1:])
 
 
-def _backward(ctx: FunctionCtx, d_out: Tensor, _d_kept: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _backward(ctx: FunctionCtx, d_out: Tensor, *_: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return delta_mixer_backward_op(d_out.contiguous(), *ctx.saved_tensors)  # type: ignore[attr-defined]
 
 
@@ -80,7 +64,8 @@ def delta_mixer(mixed: Tensor, weight: Tensor, g: Tensor, beta: Tensor) -> Tenso
     (Gated Delta Networks, arXiv 2412.06464, equation 10 and section 3.4.)
 
     Args:
-        mixed: queries, keys and values of all heads side by side [B, T, 3 H 64], bfloat16 or float32.
+        mixed: queries, keys and values of all heads side by side [B, T, 3 H 64], bfloat16 or float32; it may be the first
+            columns of a wider tensor.
         weight: the depthwise convolution's weights [3 H 64, 4].
         g: log of the decay [B, T, H], at most 0.
         beta: write strength [B, T, H], between 0 and 1.
@@ -89,4 +74,4 @@ def delta_mixer(mixed: Tensor, weight: Tensor, g: Tensor, beta: Tensor) -> Tenso
         Outputs [B, T, H, 64] in the type of `mixed`; the state is kept in float32 inside.
     """
     weight, g, beta = (x.float().contiguous() for x in (weight, g, beta))
-    return delta_mixer_op(mixed.contiguous(), weight, g, beta)[0]
+    return delta_mixer_op(mixed, weight, g, beta)[0]

@@ -1,18 +1,15 @@
-"""The model that is trained: transformers' own `Qwen3_5ForCausalLM` in a small shape, with its slow CPU parts replaced.
+"""The model that is trained: transformers' own `Qwen3_5ForCausalLM` in a small shape.
 
 The module and its weights are transformers' from the first step to the export, so the checkpoint is a valid one by
-construction. Only the forward function of its Gated DeltaNet mixer is swapped while training.
+construction. `fast_layers.py` only swaps how they are computed.
 """
 
 import math
-from types import MethodType
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import nn
 from transformers import Qwen3_5ForCausalLM, Qwen3_5TextConfig
 
-from training import delta_rule
 from training.tokenizer import VOCABULARY
 
 CONTEXT = 2048
@@ -75,28 +72,3 @@ def _initialise_memory(mixer: nn.Module) -> None:
     dt = torch.exp(torch.empty_like(mixer.dt_bias).uniform_(math.log(1e-3), math.log(1e-1)))
     mixer.dt_bias.copy_(dt + torch.log(-torch.expm1(-dt)))  # softplus(dt_bias) == dt
     nn.init.kaiming_uniform_(mixer.conv1d.weight, a=math.sqrt(5))
-
-
-def fast_mixer(self: nn.Module, hidden_states: Tensor, **_: object) -> Tensor:
-    """`Qwen3_5GatedDeltaNet.forward` from an empty state, with the compiled delta rule. hidden_states: [B, T, 256]."""
-    batch, tokens, _ = hidden_states.shape
-    beta = self.in_proj_b(hidden_states).float().sigmoid()
-    g = -self.A_log.float().exp() * F.softplus(self.in_proj_a(hidden_states).float() + self.dt_bias)
-    out = delta_rule.delta_mixer(self.in_proj_qkv(hidden_states), self.conv1d.weight.squeeze(1), g, beta)
-    z = self.in_proj_z(hidden_states).view(batch, tokens, -1, self.head_v_dim)
-    return self.out_proj(self.norm(out, z).view(batch, tokens, -1))
-
-
-def speed_up(model: Qwen3_5ForCausalLM, compile_layers: bool) -> None:
-    """Swap the Gated DeltaNet mixers of this model for compiled ones, and compile each layer around them if asked to.
-
-    Without a C++ compiler nothing is changed, and training runs on transformers' own code, several times slower.
-    """
-    if not delta_rule.available():
-        return
-    delta_rule.compiled()
-    for layer in model.model.layers:
-        if layer.block_type == "linear_attention":
-            layer.linear_attn.forward = MethodType(fast_mixer, layer.linear_attn)
-        if compile_layers:
-            layer.compile(dynamic=False)

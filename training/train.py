@@ -20,7 +20,7 @@ from training.evaluation import held_out_loss
 from training.loss import hidden_states, next_token_loss
 from training.optimizers import set_rates
 from training.state import TrainingState
-from training.story_model import speed_up
+from training.fast_layers import speed_up
 
 ANNEAL_FROM = 0.85  # share of the run after which rows are 2,048 tokens long and the plain stories prevail
 SAVE_EVERY, LOG_EVERY, EVALUATE_EVERY = 180.0, 15.0, 600.0  # seconds

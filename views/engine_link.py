@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 import streamlit as st
 
@@ -91,7 +92,7 @@ class EngineLink:
         self,
         prompt: str,
         sampling: Sampling = wire.DEFAULT_SAMPLING,
-        model: str = wire.DEFAULT_MODEL,
+        model: str | None = None,
         patience_s: float = PATIENCE_S,
     ) -> str:
         """Start a run and return its id; an engine that is starting or loading is waited for.
@@ -143,10 +144,11 @@ class EngineLink:
             self.store.save(run_id, dumps(run))
         return run
 
-    async def lines(self, run_id: str, start: int) -> AsyncIterator[bytes]:
+    async def lines(self, run_id: str, start: int) -> AsyncGenerator[bytes, None]:
         """The run's log from event `start` on as JSON lines, for the hubs."""
-        async for line in self.client.lines(run_id, start):
-            yield line
+        async with aclosing(self.client.lines(run_id, start)) as lines:
+            async for line in lines:
+                yield line
 
 
 def _read(record: bytes) -> Run | None:

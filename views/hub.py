@@ -1,15 +1,13 @@
 """The app's copy of runs' logs: each run is read from the engine once, however many browsers watch it.
 
-A hub reads while somebody watches and stops when nobody does; the engine counts open streams and so knows how long a run
-has gone unwatched. What a hub holds outlives the engine: a run whose engine died ends here with an error event that says
-so.
+A hub reads while somebody watches and stops when nobody does; the engine counts open streams, so it knows how long a
+run has gone unwatched. What a hub holds outlives the engine: a run whose engine died ends here with an error event.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager
 from typing import Protocol
 
@@ -31,8 +29,6 @@ _LOST = (
     "The engine stopped before this run ended, so the rest of it is lost. What arrived until then is shown. "
     "The engine is started again by itself: run the prompt once more."
 )
-
-_log = logging.getLogger(__name__)
 
 
 class _Label(msgspec.Struct):
@@ -56,7 +52,7 @@ class Source(Protocol):
     def supervised(self) -> bool:
         """Whether the engine is ours, so that its end is known at once."""
 
-    def lines(self, run_id: str, start: int) -> AsyncIterator[bytes]:
+    def lines(self, run_id: str, start: int) -> AsyncGenerator[bytes, None]:
         """The run's events from `start` on as JSON lines; raises EngineUnavailable, EngineRefused."""
 
 
@@ -112,7 +108,7 @@ class RunHub:
         while not self.ended:
             held = len(self.lines)
             try:
-                async with aclosing(self._source.lines(self.run_id, held)) as lines:  # type: ignore[type-var]
+                async with aclosing(self._source.lines(self.run_id, held)) as lines:
                     async for line in lines:
                         self._take(line)
             except EngineRefused as no:
@@ -133,7 +129,10 @@ class RunHub:
         return self._source.supervised and self._generation is not None and self._source.generation != self._generation
 
     def _take(self, line: bytes) -> None:
-        label = _label.decode(line)
+        try:
+            label = _label.decode(line)
+        except msgspec.DecodeError as cut:
+            raise EngineUnavailable("a line of the log arrived in part") from cut
         if label.index != len(self.lines):
             raise EngineUnavailable(f"event {label.index} came in the place of event {len(self.lines)}")
         self._generation = self._source.generation

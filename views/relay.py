@@ -1,7 +1,11 @@
 """The way of a live run into the browser: one WebSocket a viewer, on the page's own port.
 
-`WS /twospeeds/runs/{id}?from=n` sends text messages, at most 30 a second: `{"from": n, "events": [...]}` with the events from
-number n on; `{"end": true, "n": total}` after the last one; `{"error": {"code": ..., "message": ...}}` if there is no such run.
+`WS /twospeeds/runs/{id}?from=n` sends text messages, at most 30 a second:
+
+    {"from": n, "events": [...]}                        the events from number n on
+    {"end": true, "n": total}                           after the last one
+    {"error": {"code": "...", "message": "..."}}        there is no such run
+
 The browser counts what it holds, and after a cut comes back with that number: nothing is missed, nothing comes twice.
 """
 

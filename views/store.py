@@ -73,7 +73,8 @@ class RunStore:
     def delete(self, run_ids: Iterable[str] | None = None) -> int:
         """Delete these runs, or all; returns how many there were.
 
-        Raises `sqlite3.Error` or `OSError`: whoever asked for it must know. What is deleted is overwritten in the file, not just unlinked.
+        Raises `sqlite3.Error` or `OSError`: whoever asked for it must know. What is deleted is overwritten in the
+        file, not just unlinked.
         """
         if not self.path.exists():
             return 0

@@ -1,14 +1,15 @@
 """What a forward pass costs, in bytes and operations, from the model's shape alone.
 
-The formulas are laws 3, 4, 6 and 7 of the course, counted in whole bytes and whole operations. They count what a pass reads
-from and writes to memory once, whatever stays in registers and caches meanwhile:
+The formulas are laws 3, 4, 6 and 7 of the course, counted in whole bytes and whole operations. They count what a pass
+reads from and writes to memory once, whatever stays in registers and caches meanwhile:
 
     weights   body once a step, head once if odds are asked for, one embedding row a token
     KV cache  every pass reads keys and values of all positions up to its last token, and writes those of its own tokens
     state     every pass reads and writes each linear layer's recurrent state once
 
 Sources: Yang, Kautz, Hatamizadeh, "Gated Delta Networks" (arXiv 2412.06464) for the recurrence; Williams, Waterman,
-Patterson, "Roofline" (CACM 2009) for counting operations and bytes; transformers 5.24 `qwen3_5` for the parameter shapes.
+Patterson, "Roofline" (CACM 2009) for counting operations and bytes; transformers 5.24 `qwen3_5` for the parameter
+shapes.
 """
 
 from __future__ import annotations
@@ -55,13 +56,15 @@ def recurrent_state_bytes(shape: ModelShape) -> int:
 
 
 def window_bytes(shape: ModelShape) -> int:
-    """One sequence's convolution windows: the last kernel - 1 columns of every channel, counted apart from the state."""
+    """One sequence's convolution windows: the last kernel - 1 columns of each channel, counted apart from the state."""
     columns = shape.linear_conv_kernel_dim - 1
     return _linear_layers(shape) * _conv_channels(shape) * columns * DTYPE_BYTES[shape.activation_dtype]
 
 
 def crossover_positions(shape: ModelShape) -> int | None:
-    """The first length at which the KV cache is at least as large as the recurrent state; None if the model lacks either."""
+    """The first length at which the KV cache is at least as large as the recurrent state; None if the model lacks
+    either.
+    """
     per_position, state = kv_bytes_per_position(shape), recurrent_state_bytes(shape)
     return -(-state // per_position) if per_position and state else None
 
@@ -84,7 +87,9 @@ def total_parameters(shape: ModelShape) -> int:
 
 
 def step_weight_bytes(shape: ModelShape, n_tokens: int = 1, n_logits: int = 1) -> int:
-    """Weight bytes that one step reads, whoever shares it: body once, head once if it gives odds, one row a token (law 6)."""
+    """Weight bytes that one step reads, whoever shares it: body once, head once if it gives odds, one row a token (law
+    6).
+    """
     return Rates.of(shape).weight_bytes(n_tokens, n_logits)
 
 
@@ -130,10 +135,11 @@ class Rates:
 
     @classmethod
     def of(cls, shape: ModelShape) -> Rates:
-        """Work the constants out. Weight bytes are those held in memory, whatever their dtype or quantization."""
-        total = total_parameters(shape)
-        body = shape.weight_bytes * body_parameters(shape) // total
-        head = shape.weight_bytes * head_parameters(shape) // total
+        """Work the constants out. The weights read are those held in memory, less an embedding that only rows are read
+        of.
+        """
+        head = _table_bytes(shape)
+        body = shape.weight_bytes - head * (1 if shape.tie_word_embeddings else 2)
         return cls(
             kv_per_position=kv_bytes_per_position(shape),
             state=recurrent_state_bytes(shape),
@@ -160,14 +166,30 @@ class Rates:
         )
 
     def pass_cost(self, start_position: int, n_tokens: int, n_logits: int, step_weight_bytes: int) -> PassCost:
-        """All the figures of one sequence's part in a step; the step's weight bytes are the same for all who share it."""
+        """All figures of one sequence's part in a step; the step's weight bytes are the same for all who share it."""
         held = start_position + n_tokens
         kv_held = held * self.kv_per_position
         operations = self.operations(start_position, n_tokens, n_logits)
         written = n_tokens * self.kv_per_position
         return PassCost(
-            step_weight_bytes, kv_held, written, self.state, self.state, operations, held, kv_held, self.state, self.window
+            step_weight_bytes,
+            kv_held,
+            written,
+            self.state,
+            self.state,
+            operations,
+            held,
+            kv_held,
+            self.state,
+            self.window,
         )
+
+
+def _table_bytes(shape: ModelShape) -> int:
+    """Bytes of the embedding or the head. A dtype without a whole number of bytes (quantized) is spread evenly."""
+    if shape.weight_dtype in DTYPE_BYTES:
+        return head_parameters(shape) * DTYPE_BYTES[shape.weight_dtype]
+    return shape.weight_bytes * head_parameters(shape) // total_parameters(shape)
 
 
 def _full_layers(shape: ModelShape) -> int:
@@ -206,7 +228,8 @@ def _delta_net_parameters(shape: ModelShape) -> int:
 
 def _delta_rule_operations(shape: ModelShape) -> int:
     """One token in one layer: decay the state (1 per element), read it with k (2), write k u^T (2), read it with q (2),
-    and beta (v - read) for each value (2)."""
+    and beta (v - read) for each value (2).
+    """
     return 7 * _state_elements(shape) + 2 * shape.linear_num_value_heads * shape.linear_value_head_dim
 
 
@@ -240,7 +263,7 @@ PRESET_SHAPES: dict[str, ModelShape] = {
 }
 
 PRESET_SOURCE = (
-    "Shapes of the Qwen3.5 text models as published with their checkpoints and training scripts (config.json of derived "
-    "models, THUDM/slime's model scripts), parameters computed from the shapes and equal to three digits to the counts in "
-    "llama.cpp PR 20455; 2026-08. Qwen3.8-27B has, by all accounts, the shape of the 27B."
+    "Shapes of the Qwen3.5 text models as published with derived checkpoints (config.json) and training scripts "
+    "(THUDM/slime); parameters computed from the shapes, equal to three digits to the counts in llama.cpp PR 20455; "
+    "read in 2026-08. Qwen3.8-27B has, by all accounts, the shape of the 27B."
 )

@@ -16,9 +16,7 @@ def describe_device(*, threads: int, kernels: dict[str, str], kind: str = "cpu")
 
     The torch version is read from the installed package, so that this module stays free of torch.
     """
-    return Device(
-        kind=kind, name=cpu_name(), threads=threads, torch_version=torch_version(), kernels=dict(kernels)
-    )
+    return Device(kind=kind, name=cpu_name(), threads=threads, torch_version=torch_version(), kernels=dict(kernels))
 
 
 @cache

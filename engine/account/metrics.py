@@ -5,12 +5,13 @@
        |--------------- TTFT ----------------|
        |------------------------------- E2E -------------------------------|
 
-A token exists when the pass that emitted it ends. So TTFT = queue + prefill and E2E = TTFT + the sum of the inter-token gaps
-hold exactly, in integer nanoseconds (law 5). Prompt and output speeds are two numbers, never one blended rate.
+A token exists when the pass that emitted it ends. So TTFT = queue + prefill and E2E = TTFT + the sum of the inter-token
+gaps hold exactly, in integer nanoseconds (law 5). Prompt and output speeds are two numbers, never one blended rate.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -48,7 +49,7 @@ def timings(run: Run) -> Timings:
     """The timings of a run, finished or not."""
     passes = run.passes
     instants = [one.end_ns for one in passes for _ in one.emitted]
-    gaps = tuple(later - earlier for earlier, later in zip(instants, instants[1:], strict=False))
+    gaps = tuple(later - earlier for earlier, later in itertools.pairwise(instants))
     queue_ns = passes[0].start_ns if passes else None
     prefill_ns = instants[0] - passes[0].start_ns if instants else None
     tpot_ns = (instants[-1] - instants[0]) / len(gaps) if gaps else None
@@ -81,7 +82,9 @@ def percentile(values: Sequence[int], percent: float) -> int | None:
 
 
 def _tokens_before_first(passes: Sequence[Pass]) -> int:
-    """Tokens that went in up to and including the pass that emitted the first token: the prompt, in one chunk or several."""
+    """Tokens that went in up to and including the pass that emitted the first token: the prompt, in one chunk or
+    several.
+    """
     count = 0
     for one in passes:
         count += len(one.token_ids)

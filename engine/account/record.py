@@ -24,12 +24,14 @@ LayerType = Literal["linear_attention", "full_attention"]
 FinishReason = Literal["stop", "length", "cancelled"]
 Evidence = Literal["measured", "simulated"]
 
+_Bytes = bytes  # the type: inside Token, `bytes` is the field
+
 
 class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A value inside an event."""
 
 
-class Token(_Part):
+class Token(_Part, frozen=True):
     """One token: its id, its bytes (base64, since a token may be half a character), and a printable form."""
 
     id: int
@@ -37,17 +39,17 @@ class Token(_Part):
     text: str
 
     @classmethod
-    def of(cls, token_id: int, raw: bytes) -> Token:
+    def of(cls, token_id: int, raw: _Bytes) -> Token:
         """Build from the token's raw bytes; what is not valid UTF-8 on its own prints as the replacement character."""
         return cls(token_id, base64.b64encode(raw).decode("ascii"), raw.decode("utf-8", errors="replace"))
 
     @property
-    def raw(self) -> bytes:
+    def raw(self) -> _Bytes:
         """The token's bytes; joining them over tokens gives the text."""
         return base64.b64decode(self.bytes)
 
 
-class Candidate(_Part):
+class Candidate(_Part, frozen=True):
     """One entry of the odds for a position, as three probabilities in [0, 1].
 
     `model` is the softmax of the logits as they are; `tempered` after the temperature; `sampled` after top-k and top-p
@@ -61,7 +63,7 @@ class Candidate(_Part):
     sampled: float
 
 
-class Emission(_Part):
+class Emission(_Part, frozen=True):
     """One token that a pass emitted, and the odds it was chosen from.
 
     `candidates` holds the leading ones, likeliest first, and always the choice. `rank` is the choice's place in the
@@ -74,7 +76,7 @@ class Emission(_Part):
     rank: int
 
 
-class ModelShape(_Part):
+class ModelShape(_Part, frozen=True):
     """What the cost formulas need to know of a model; field names follow the checkpoint's config."""
 
     name: str
@@ -103,7 +105,7 @@ class ModelShape(_Part):
     """Bytes that the weights occupy in memory as loaded."""
 
 
-class Device(_Part):
+class Device(_Part, frozen=True):
     """Where it ran and what computed it."""
 
     kind: str
@@ -114,7 +116,7 @@ class Device(_Part):
     """Operation -> implementation that ran, e.g. {"gated_delta_rule": "cpu"}."""
 
 
-class Sampling(_Part):
+class Sampling(_Part, frozen=True):
     """How tokens are chosen. temperature 0 is greedy; top_k 0 and top_p 1 switch truncation off."""
 
     temperature: float = 0.0
@@ -131,7 +133,7 @@ class _Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
     index: int
 
 
-class Header(_Event, tag="header"):
+class Header(_Event, frozen=True, tag="header"):
     """First line: what was asked, of which model, on which machine."""
 
     run_id: str
@@ -147,14 +149,14 @@ class Header(_Event, tag="header"):
     schema: str = SCHEMA
 
 
-class Queued(_Event, tag="queued"):
+class Queued(_Event, frozen=True, tag="queued"):
     """The request waits: `ahead` requests are before it at `at_ns`."""
 
     at_ns: int
     ahead: int
 
 
-class Pass(_Event, tag="pass"):
+class Pass(_Event, frozen=True, tag="pass"):
     """One forward pass of the whole model, seen from one request."""
 
     number: int
@@ -186,14 +188,14 @@ class Pass(_Event, tag="pass"):
     drafted: int = 0
 
 
-class End(_Event, tag="end"):
+class End(_Event, frozen=True, tag="end"):
     """Last line of a run that ended as it should, at its own end or when asked to stop."""
 
     reason: FinishReason
     at_ns: int
 
 
-class Error(_Event, tag="error"):
+class Error(_Event, frozen=True, tag="error"):
     """Last line of a run that failed: what to tell the person, and a code for programs."""
 
     code: str

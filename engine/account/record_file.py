@@ -1,8 +1,8 @@
 """A run as a file and as lines: saving, loading, and saying plainly what is wrong with a file that is not a run.
 
-Saved form: one JSON object, `{"schema": "twospeeds.run/1", "events": [...]}`. Streamed form: one event a line. Whatever is
-read is checked here once, so that no page meets a broken record later: schema, field types, a header first, indices and
-pass numbers without gaps, nothing after the end, tokens whose bytes can be decoded.
+Saved form: one JSON object, `{"schema": "twospeeds.run/1", "events": [...]}`. Streamed form: one event a line. Whatever
+is read is checked here once, so that no page meets a broken record later: schema, field types, a header first, indices
+and pass numbers without gaps, nothing after the end, tokens whose bytes can be decoded.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ import msgspec
 from engine.account.record import SCHEMA, End, Error, Event, Header, Pass, Run, Token
 
 _FAMILY, _VERSION = SCHEMA.rsplit("/", 1)
+_CUT_OFF = "The record is cut off: the file ends in the middle of it."
 
 
 class RecordError(ValueError):
-    """What was read is not a run record that this program can show; the message says why, for the person who opened it."""
+    """What was read is not a run record that this program can show; the message tells the person who opened it why."""
 
 
 class _Document(msgspec.Struct, forbid_unknown_fields=True):
@@ -39,7 +40,7 @@ class _Label(msgspec.Struct):
 _encoder = msgspec.json.Encoder()
 _label_decoder = msgspec.json.Decoder(_Label)
 _document_decoder = msgspec.json.Decoder(_Document)
-_event_decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)  # type: ignore[arg-type]
+_event_decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
 
 
 def encode_event(event: Event) -> bytes:
@@ -62,18 +63,19 @@ def dumps(run: Run) -> bytes:
 
 
 def save(run: Run, path: str | os.PathLike[str]) -> None:
-    """Write a run; the file is whole or not there at all, even if the program is stopped meanwhile. Raises `OSError`."""
+    """Write a run; the file is whole or not there, even if the program is stopped meanwhile. Raises `OSError`."""
     target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    part = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(dumps(run))
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, target)
+        part.chmod(0o644)  # mkstemp made it private
+        part.replace(target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise
 
 
@@ -94,7 +96,7 @@ def loads(text: bytes | str) -> Run:
         _check_schema(_label_decoder.decode(raw).schema)
         run = Run(_document_decoder.decode(raw).events)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise RecordError(_plain(error)) from None
+        raise RecordError(_CUT_OFF if _is_cut_off(raw) else _plain(error)) from None
     check(run)
     return run
 
@@ -153,6 +155,12 @@ def _check_schema(schema: str) -> None:
         raise RecordError(f"This record has schema {schema}, which no version of this program wrote.")
 
 
+def _is_cut_off(raw: bytes) -> bool:
+    """Not every decoder error at the end of a file says so: "12." is a bad number rather than the start of a good one."""
+    text = raw.strip()
+    return text.startswith(b"{") and not text.endswith(b"}")
+
+
 def _plain(error: Exception) -> str:
     """Turn a decoder's message into a sentence; the path inside the document is kept, since it tells where to look."""
     if isinstance(error, msgspec.ValidationError):
@@ -160,5 +168,5 @@ def _plain(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "This is not a run record: it is nested too deeply."
     if "truncated" in str(error):
-        return "The record is cut off: the file ends in the middle of it."
+        return _CUT_OFF
     return f"This is not valid JSON: {error}."

@@ -2,8 +2,9 @@
 
     Request -> Batch -> logits -> token -> Request
 
-`step()` is three calls: the scheduler plans, the runner computes logits, and the results are sampled and recorded. Anyone may
-submit and cancel from any thread; one thread steps, either the caller of `run()` or the worker that `start()` starts.
+`step()` is three calls: the scheduler plans, the runner computes logits, and the results are sampled and recorded.
+Anyone may submit and cancel from any thread; one thread at a time steps, the caller of `run()` or the worker that
+`start()` starts.
 """
 
 from __future__ import annotations
@@ -13,24 +14,313 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Generator
-from typing import TYPE_CHECKING, Protocol, Self
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.account.cost import Rates
-from engine.account.record import Device, FinishReason, ModelShape, Run, Sampling, Token
+from engine.account.record import Device, FinishReason, ModelShape, Run, Token
 from engine.account.trace_record import TraceRecord
-from engine.loop.request import Request, RequestError, read_prompt
-from engine.loop.live import LiveRun
+from engine.loop.idle import IdleJobs
 from engine.loop.model_folder import find_model
 from engine.loop.recorder import Recorder
+from engine.loop.request import Request, RequestError, SamplingParams, read_prompt
 from engine.loop.run_log import Bell, RunLog
-from engine.loop.sampler import Choice, choose
-from engine.loop.scheduler import BatchRow, Scheduler, Sequence, StepPlan
+from engine.loop.sampler import Choice, NotFinite, choose
+from engine.loop.scheduler import BatchRow, Part, Scheduler, Sequence, StepPlan
 
-if TYPE_CHECKING:
-    from engine.loop.runner import Runner
+clock = time.perf_counter_ns
 
 _log = logging.getLogger(__name__)
+
+
+class Computes(Protocol):
+    """What the engine needs of a runner; `engine.loop.runner.Runner` is the real one."""
+
+    def compute(self, plan: StepPlan) -> NDArray[np.float32]:
+        """Logits [n, vocab] of the parts that give a token."""
+
+    def release(self, sequence: Sequence) -> None:
+        """Free what the sequence owned."""
+
+    def device(self) -> Device:
+        """What computes."""
+
+
+class Tokenizes(Protocol):
+    """What the engine needs of a tokenizer; `engine.model.tokenizer.Tokenizer` is the real one."""
+
+    eos_ids: frozenset[int]
+
+    @property
+    def longest_token_bytes(self) -> int:
+        """Bytes of the vocabulary's longest token."""
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of a text."""
+
+    def token(self, token_id: int) -> Token:
+        """A token with its bytes."""
+
+
+@dataclass(eq=False)
+class _Live:
+    """A request that has not ended: what was asked, its tokens so far, and its record."""
+
+    request: Request
+    sequence: Sequence
+    recorder: Recorder
+    ahead: int = 0
+
+
+class _Result(NamedTuple):
+    """What a step gave one sequence: a token or none yet (or no usable one), and the instant at which it existed."""
+
+    choice: Choice | None
+    end_ns: int
+    failure: str | None = None
+
+
+class Engine:
+    """One model that serves requests. `Engine.load` is the usual way to get one."""
+
+    def __init__(
+        self, runner: Computes, tokenizer: Tokenizes, shape: ModelShape, *,
+        context_length: int | None = None, max_running: int = 1, record: bool = True,
+    ) -> None:  # fmt: skip
+        """Take the parts. `context_length` may be less than the model's, if memory holds less.
+
+        Without `record` no passes are written: only for measuring what recording costs.
+        """
+        self.tokenizer = tokenizer
+        self.shape = shape
+        self.context_length = context_length or shape.context_length
+        self._runner = runner
+        self._rates = Rates.of(shape)
+        self._scheduler = Scheduler(max_running)
+        self._record_passes = record
+        self._live: dict[str, _Live] = {}
+        self._bell = Bell()
+        self._idle = IdleJobs()
+        self._lock = threading.RLock()
+        """Guards scheduler and `_live`; held for microseconds."""
+        self._stepping = threading.Lock()
+        """Held by whoever computes, for a whole step."""
+        self._work_waits = threading.Event()
+        self._worker: threading.Thread | None = None
+        self._closed = False
+
+    @classmethod
+    def load(cls, model: str | os.PathLike[str] = "story", *, threads: int | None = None, record: bool = True) -> Self:
+        """Load a model by name (`models/<name>`) or folder, and warm it up so that no first request pays for it.
+
+        `threads` is the number of compute threads; by default two, or one on a machine with a single core. Raises
+        `ModelNotFound` (engine.loop.model_folder) or `CheckpointError` (engine.model), ValueErrors with a plain
+        message.
+        """
+        folder = find_model(model)
+        from engine.loop.loading import load_parts  # brings in torch: only whoever loads a model pays for that
+
+        parts = load_parts(folder, threads=threads)
+        engine = cls(parts.runner, parts.tokenizer, parts.shape, context_length=parts.context_length, record=record)
+        engine.warm_up()
+        return engine
+
+    def warm_up(self) -> None:
+        """Serve a short request, so that what the libraries do at their first call is done."""
+        self.run(Request("Once upon a time", SamplingParams(max_new_tokens=8, ignore_eos=True)))
+
+    @property
+    def models(self) -> dict[str, ModelShape]:
+        """The models that this engine serves, by name."""
+        return {self.shape.name: self.shape}
+
+    def run(self, request: Request) -> Run:
+        """Serve one request to its end and return its record; works with or without a worker. Raises `RequestError`."""
+        log = self.submit(request)
+        try:
+            while not log.ended:
+                if self._worker is None:
+                    self.step()
+                else:
+                    log.wait(1.0)
+        except BaseException:
+            log.cancel()
+            raise
+        return log.run
+
+    def submit(self, request: Request) -> RunLog:
+        """Queue a request and return its log at once; header and first `Queued` event are already in it. Any thread.
+
+        Raises `RequestError`. Tokenises here, on the caller's thread.
+        """
+        arrival_ns = clock()
+        prompt_ids = read_prompt(
+            request, self.tokenizer.encode, self.tokenizer.longest_token_bytes, self.context_length
+        )
+        run_id = request.request_id or secrets.token_hex(16)
+        log = RunLog(run_id, self._bell, lambda: self.cancel(run_id))
+        recorder = Recorder(log, arrival_ns, self._rates, self.tokenizer.token)
+        recorder.header(request, prompt_ids, self.shape, self._runner.device())
+        sequence = Sequence(run_id, list(prompt_ids), len(prompt_ids), request.sampling.max_new_tokens)
+        with self._lock:
+            self._check_open(run_id)
+            live = self._live[run_id] = _Live(request, sequence, recorder, self._scheduler.add(sequence))
+            recorder.queued(clock(), live.ahead)
+        self._work_waits.set()
+        return log
+
+    def cancel(self, run_id: str) -> bool:
+        """Stop a waiting or running request within one step; False if no such run is live. Any thread."""
+        with self._lock:
+            live = self._live.get(run_id)
+            if live is not None:
+                live.sequence.cancelled = True
+        self._work_waits.set()
+        return live is not None
+
+    def batch_table(self) -> list[BatchRow]:
+        """The live rows, running first, then waiting in order; no run ids. Any thread, never waits for a step."""
+        with self._lock:
+            return self._scheduler.rows()
+
+    def trace(self, run: Run, layer: int, head: int) -> TraceRecord:
+        """Replay a finished run with instruments, between requests, and wait. `layer` counts over the whole model.
+
+        Raises `TraceError` (engine.loop.trace).
+        """
+        from engine.loop.runner import Runner
+        from engine.loop.trace import trace_run
+
+        assert isinstance(self._runner, Runner)
+        job = self._idle.add(trace_run(self._runner, self.tokenizer.token, run, layer, head))
+        self._work_waits.set()
+        while not job.done.is_set():
+            if self._worker is not None:
+                job.done.wait(1.0)
+            elif not self.step():
+                self._advance_idle()
+        return job.result()
+
+    def step(self) -> bool:
+        """One step: plan, compute, sample and record. False when there was nothing to do."""
+        with self._stepping:
+            plan = self._plan()
+            if not plan.parts:
+                return bool(plan.cancelled)
+            start_ns = clock()
+            try:
+                logits = self._runner.compute(plan)
+                self._record(plan, self._sample(plan, logits), start_ns)
+            except Exception:
+                _log.exception("a step failed")
+                self._fail(plan, "The engine failed while computing this request; the engine's log has the details.")
+            return True
+
+    def start(self) -> None:
+        """Start the worker thread, which steps whenever there is work. Idempotent."""
+        with self._lock:
+            if self._worker is None and not self._closed:
+                self._worker = threading.Thread(target=self._work, name="engine-worker", daemon=True)
+                self._worker.start()
+
+    def close(self) -> None:
+        """Stop the worker and end live runs as cancelled. Idempotent; leaving `with Engine.load(...)` does it, too."""
+        with self._lock:
+            self._closed = True
+            for live in self._live.values():
+                live.sequence.cancelled = True
+        self._work_waits.set()
+        if self._worker is not None and self._worker is not threading.current_thread():
+            self._worker.join()
+        self.step()
+        self._idle.close()
+        self._bell.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _work(self) -> None:
+        while not self._closed:
+            if not self.step() and not self._advance_idle():
+                self._work_waits.wait()
+                self._work_waits.clear()
+
+    def _advance_idle(self) -> bool:
+        """One pass of a trace that waits, if there is one; requests go first."""
+        with self._stepping:
+            return self._idle.advance()
+
+    def _plan(self) -> StepPlan:
+        with self._lock:
+            plan = self._scheduler.plan()
+            for sequence in plan.cancelled:
+                self._leave(sequence).recorder.ended("cancelled", clock())
+            return plan
+
+    def _sample(self, plan: StepPlan, logits: NDArray[np.float32]) -> list[_Result]:
+        rows = iter(logits)
+        return [self._sample_one(part, next(rows) if part.gives_token else None) for part in plan.parts]
+
+    def _sample_one(self, part: Part, row: NDArray[np.float32] | None) -> _Result:
+        if row is None:
+            return _Result(None, clock())
+        sampling = self._live[part.sequence.run_id].request.sampling
+        try:
+            choice = choose(row, sampling, len(part.sequence.tokens), with_odds=self._record_passes)
+        except NotFinite as error:
+            return _Result(None, clock(), str(error))
+        return _Result(choice, clock())
+
+    def _record(self, plan: StepPlan, results: list[_Result], start_ns: int) -> None:
+        step_weight_bytes = self._rates.weight_bytes(plan.n_tokens, plan.n_logits)
+        for part, result in zip(plan.parts, results, strict=True):
+            live = self._live[part.sequence.run_id]
+            if result.failure:
+                self._fail(StepPlan([part]), result.failure)
+                continue
+            if self._record_passes:
+                live.recorder.passed(part, result.choice, start_ns, result.end_ns, len(plan.parts), step_weight_bytes)
+            part.sequence.advance(part.n_tokens, result.choice and result.choice.token_id)
+            reason = self._finish_reason(live, result.choice)
+            if reason:
+                self._finish(live.sequence).recorder.ended(reason, clock())
+
+    def _finish_reason(self, live: _Live, choice: Choice | None) -> FinishReason | None:
+        if choice is None:
+            return None
+        if choice.token_id in self.tokenizer.eos_ids and not live.request.sampling.ignore_eos:
+            return "stop"
+        return "length" if live.sequence.n_new >= live.sequence.max_new_tokens else None
+
+    def _finish(self, sequence: Sequence) -> _Live:
+        with self._lock:
+            self._scheduler.finish(sequence)
+            return self._leave(sequence)
+
+    def _fail(self, plan: StepPlan, message: str) -> None:
+        for part in plan.parts:
+            if part.sequence.run_id in self._live:
+                self._finish(part.sequence).recorder.failed("engine_failed", message, clock())
+
+    def _leave(self, sequence: Sequence) -> _Live:
+        """Free what a sequence owned and tell those behind it; its last event is written by the caller."""
+        self._runner.release(sequence)
+        live = self._live.pop(sequence.run_id)
+        for waiting, ahead in self._scheduler.waiting():
+            behind = self._live[waiting.run_id]
+            if behind.ahead != ahead:
+                behind.ahead = ahead
+                behind.recorder.queued(clock(), ahead)
+        return live
+
+    def _check_open(self, run_id: str) -> None:
+        if self._closed:
+            raise RequestError("engine_closed", "The engine is shutting down.")
+        if run_id in self._live:
+            raise RequestError("duplicate_request_id", f"A request with the id {run_id} is already here.")

@@ -20,7 +20,7 @@ def fetched() -> Path:
 
 
 def find_model(model: str | os.PathLike[str]) -> Path:
-    """The folder of a model given by name (`models/<name>`, then the cache folder) or by path; raises `ModelNotFound`."""
+    """The folder of a model by name (`models/<name>`, then the cache folder) or by path; raises `ModelNotFound`."""
     named = [place / model for place in (BUNDLED, fetched())] if _is_name(model) else []
     for folder in (*named, Path(model)):
         if (folder / "config.json").is_file():
@@ -28,7 +28,9 @@ def find_model(model: str | os.PathLike[str]) -> Path:
     if Path(model).is_dir():
         raise ModelNotFound(f"{Path(model)} is not a model folder: it has no config.json.")
     known = ", ".join(known_models()) or "none"
-    raise ModelNotFound(f"There is no model {os.fspath(model)!r}. Models here: {known}. A path to a model folder works, too.")
+    raise ModelNotFound(
+        f"There is no model {os.fspath(model)!r}. Models here: {known}. A path to a model folder works, too."
+    )
 
 
 def known_models() -> list[str]:

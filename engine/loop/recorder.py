@@ -1,7 +1,7 @@
 """Writes one run's record while it runs.
 
-It stands on the engine's thread between one step and the next, so it does only what must be done then: a few small objects,
-costs from constants worked out beforehand. Encoding is left to whoever reads.
+It stands on the engine's thread between one step and the next, so it does only what must be done then: a few small
+objects, costs from constants worked out beforehand. Encoding is left to whoever reads.
 """
 
 from __future__ import annotations
@@ -9,10 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+import msgspec
+
 from engine import __version__
 from engine.account.cost import Rates
 from engine.account.record import (
-    Candidate, Device, Emission, End, Error, FinishReason, Header, ModelShape, Pass, Queued, Token,
+    Candidate,
+    Device,
+    Emission,
+    End,
+    Error,
+    FinishReason,
+    Header,
+    ModelShape,
+    Pass,
+    Queued,
+    Sampling,
+    Token,
 )  # fmt: skip
 from engine.loop.request import Request
 from engine.loop.run_log import RunLog
@@ -21,7 +34,9 @@ from engine.loop.scheduler import Part
 
 
 class Recorder:
-    """The pen of one run. All instants that it is given are on the engine's clock; it writes them relative to the arrival."""
+    """The pen of one run. All instants that it is given are on the engine's clock; it writes them relative to the
+    arrival.
+    """
 
     def __init__(self, log: RunLog, arrival_ns: int, rates: Rates, token: Callable[[int], Token]) -> None:
         self.log = log
@@ -42,7 +57,7 @@ class Recorder:
                 device=device,
                 prompt=request.prompt,
                 prompt_tokens=[self._token(i) for i in prompt_ids],
-                sampling=request.sampling.recorded(),
+                sampling=Sampling(**msgspec.structs.asdict(request.sampling)),
                 engine_version=__version__,
             )
         )

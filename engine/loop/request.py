@@ -1,8 +1,8 @@
 """What is asked of the engine: a prompt and how to choose tokens, checked before anything is computed.
 
-Two kinds of check, both refusing with a `RequestError` in plain words. What can be judged without a model (is it text, are
-the settings sane) is checked when the object is built; what needs the model's vocabulary and context is checked when the
-request is submitted (`read_prompt`). No torch here, so that any process may build and check a request.
+Two kinds of check, both refusing with a `RequestError` in plain words. What can be judged without a model (is it text,
+are the settings sane) is checked when the object is built; what needs the model's vocabulary and context is checked
+when the request is submitted (`read_prompt`). No torch here, so that any process may build and check a request.
 """
 
 from __future__ import annotations
@@ -67,17 +67,14 @@ class SamplingParams(Sampling, frozen=True, forbid_unknown_fields=True):
             raise RequestError("bad_sampling", f"Unknown sampling setting {unknown[0]!r}; the settings are {known}.")
         return cls(**settings)
 
-    def recorded(self) -> Sampling:
-        """The same values as the plain record type."""
-        return Sampling(**msgspec.structs.asdict(self))
-
 
 @dataclass(frozen=True)
 class Request:
     """A prompt, how to sample, and optionally an id of one's own (else 128 random bits in hexadecimal).
 
-    Whitespace alone is a prompt (the model reads it as tokens like any other); nothing at all is not. Control characters
-    are passed to the tokenizer as they are. Raises `RequestError` with code `not_text`, `empty_prompt` or `bad_request_id`.
+    Whitespace alone is a prompt (the model reads it as tokens like any other); nothing at all is not. Control
+    characters are passed to the tokenizer as they are. Raises `RequestError` with code `not_text`, `empty_prompt` or
+    `bad_request_id`.
     """
 
     prompt: str
@@ -99,8 +96,9 @@ def read_prompt(
 ) -> list[int]:
     """Tokenise the prompt and check that it and the reply fit the context; returns the token ids.
 
-    A prompt whose bytes could not fit even if every token were the vocabulary's longest is refused before it is tokenised,
-    so the work is bounded by the context. Raises `RequestError`: `prompt_too_long`, `too_many_new_tokens`, `empty_prompt`.
+    A prompt whose bytes could not fit even if every token were the vocabulary's longest is refused before it is
+    tokenised, so the work is bounded by the context. Raises `RequestError`: `prompt_too_long`, `too_many_new_tokens`,
+    `empty_prompt`.
     """
     bound = context_length * longest_token_bytes
     # Tokenizers of this family compose characters (NFC) first, which can shorten a text: judge the shorter form.
@@ -122,14 +120,14 @@ def _check_fit(n_prompt: int, max_new_tokens: int, context_length: int) -> None:
     if room < 1:
         raise RequestError(
             "prompt_too_long",
-            f"The prompt has {n_prompt:,} tokens. This model holds {context_length:,} tokens, prompt and reply together, "
-            f"so a prompt may have at most {context_length - 1:,}.",
+            f"The prompt has {n_prompt:,} tokens. This model holds {context_length:,} tokens, prompt and reply "
+            f"together, so a prompt may have at most {context_length - 1:,}.",
         )
     if max_new_tokens > room:
         raise RequestError(
             "too_many_new_tokens",
-            f"{n_prompt:,} prompt tokens and {max_new_tokens:,} new ones are more than the {context_length:,} that this "
-            f"model holds. With this prompt, ask for at most {room:,} new tokens.",
+            f"{n_prompt:,} prompt tokens and {max_new_tokens:,} new ones are more than the {context_length:,} that "
+            f"this model holds. With this prompt, ask for at most {room:,} new tokens.",
         )
 
 
@@ -150,7 +148,7 @@ def _check_text(prompt: object) -> None:
 
 
 def _kind(value: object) -> str:
-    return "nothing" if value is None else "raw bytes" if isinstance(value, bytes) else f"a {type(value).__name__}"
+    return "nothing" if value is None else "raw bytes" if isinstance(value, bytes) else f"a value of type {type(value).__name__}"
 
 
 def _size(text: str) -> int:
@@ -175,4 +173,5 @@ def _whole(name: str, value: object, low: int, high: int | None, wanted: str) ->
 
 def _bad(name: str, wanted: str, given: object) -> RequestError:
     shown = repr(given)
-    return RequestError("bad_sampling", f"{name} must be {wanted}; it is {shown if len(shown) <= 40 else shown[:40] + '…'}.")
+    shown = shown if len(shown) <= 40 else shown[:40] + "…"
+    return RequestError("bad_sampling", f"{name} must be {wanted}; it is {shown}.")

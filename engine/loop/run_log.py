@@ -1,8 +1,8 @@
 """The log of one run while it is written: the engine's thread appends, any number of readers follow.
 
-A reader never makes the engine wait. The engine's thread only appends to a list and, if someone follows, rings a bell; one
-thread beside it (`Bell`) calls the followers, at most once every few milliseconds, so a slow follower delays other followers
-and never a step.
+A reader never makes the engine wait. The engine's thread only appends to a list and, if someone follows, rings a bell;
+one thread beside it (`Bell`) calls the followers, at most once every few milliseconds, so a slow follower delays other
+followers and never a step.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from collections.abc import Callable
 from engine.account.record import End, Error, Event, Run
 
 PAUSE_S = 0.004
-"""Shortest time between two rounds of calls: readers see news at once, yet a decode step of 1 ms is not interrupted each time."""
+"""Shortest time between two rounds of calls: readers see news at once, yet a decode step of 1 ms is not interrupted
+each time.
+"""
 
 _log = logging.getLogger(__name__)
 
@@ -62,11 +64,11 @@ class Bell:
 class RunLog:
     """Append-only events of one run.
 
-    `events` may be read from any thread at any time: index n is final once it is there. `subscribe` is for followers that
-    want to be told of news instead of looking.
+    `events` may be read from any thread at any time: index n is final once it is there. `subscribe` is for followers
+    that want to be told of news instead of looking.
     """
 
-    def __init__(self, run_id: str, bell: Bell, cancel: Callable[[], None]) -> None:
+    def __init__(self, run_id: str, bell: Bell, cancel: Callable[[], object]) -> None:
         self.run_id = run_id
         self._events: list[Event] = []
         self._followers: list[Callable[[RunLog], None]] = []

@@ -1,14 +1,14 @@
 """From logits to a token, and the odds it was drawn from.
 
-Greedy takes the largest logit. Otherwise the logits are divided by the temperature, the `top_k` likeliest are kept, of these
-the smallest set that holds at least `top_p` of their probability (Holtzman et al., arXiv 1904.09751), and one is drawn.
-Ties go to the smaller token id everywhere, so equal logits give equal tokens on any machine.
+Greedy takes the largest logit. Otherwise the logits are divided by the temperature, the `top_k` likeliest are kept, of
+these the smallest set that holds at least `top_p` of their probability (Holtzman et al., arXiv 1904.09751), and one is
+drawn. Ties go to the smaller token id everywhere, so equal logits give equal tokens on any machine.
 
-A draw is keyed by (seed, position) through a counter-based generator (Philox; Salmon et al., "Parallel random numbers: as
-easy as 1, 2, 3", SC 2011): it depends on nothing else, so neither a batch, nor a retry, nor a draft changes it.
+A draw is keyed by (seed, position) through a counter-based generator (Philox; Salmon et al., "Parallel random numbers:
+as easy as 1, 2, 3", SC 2011): it depends on nothing else, so neither a batch, nor a retry, nor a draft changes it.
 
-Plain numpy on one row at a time: for a vocabulary of 4,096 the leading ten and the normaliser take about 15 us, where torch
-takes 45 and, on a busy machine, sometimes waits a millisecond for its second thread.
+Plain numpy on one row at a time: for a vocabulary of 4,096 the leading ten and the normaliser take about 15 us, where
+torch takes 45 and, on a busy machine, sometimes waits a millisecond for its second thread.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ class Choice(NamedTuple):
 
 
 class _Draw(NamedTuple):
-    """The distribution that a token was drawn from: `weights` (not normalised) of the tokens `ids` that truncation kept."""
+    """The distribution that a token was drawn from: `weights` (not normalised) of the tokens `ids` that truncation
+    kept.
+    """
 
     token_id: int
     tempered: Floats
@@ -125,7 +127,9 @@ def _drawn_odds(row: NDArray[np.float32], top: float, draw: _Draw) -> Odds:
 
 
 def _model_odds(row: NDArray[np.float32], top: float, ids: Ids) -> list[float]:
-    """Softmax of the logits as they are, at `ids`. float32 is enough: numpy sums pairwise, error about 1e-6 of the odds."""
+    """Softmax of the logits as they are, at `ids`. float32 is enough: numpy sums pairwise, error about 1e-6 of the
+    odds.
+    """
     normaliser = float(np.exp(row - np.float32(top)).sum())
     return [math.exp(score - top) / normaliser for score in row[ids].tolist()]
 

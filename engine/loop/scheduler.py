@@ -1,11 +1,11 @@
-"""Who takes part in the next step, decided in plain Python: no tensors, no clock, no torch.
+r"""Who takes part in the next step, decided in plain Python: no tensors, no clock, no torch.
 
-The scheduler keeps two lines of sequences, waiting and running, and each `plan()` says which of the running ones take part
-in the next step and with how many tokens. Today's policy is first come, first served, up to `max_running` at a time, every
-prompt in one pass; another policy replaces `_admit` and `_part` and nothing else.
+The scheduler keeps two lines of sequences, waiting and running, and each `plan()` says which of the running ones take
+part in the next step and with how many tokens. Today's policy is first come, first served, up to `max_running` at a
+time, every prompt in one pass; another policy replaces `_admit` and `_part` and nothing else.
 
     add -> waiting --plan admits--> running --finish--> gone
-              \\______________ cancel: leaves at the next plan _______/
+              \______________ cancel: leaves at the next plan _______/
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ class Sequence:
     Always `0 <= n_held < len(tokens)`: the newest token has been sampled but has not been through the model yet.
     """
 
+    run_id: str
     tokens: list[int]
     """Prompt first, then what was generated."""
     n_prompt: int

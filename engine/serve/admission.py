@@ -23,15 +23,16 @@ class Admission:
 
     host: EngineHost
     runs: RunRegistry
-    max_waiting: int = MAX_WAITING
+    max_waiting: int
 
-    async def submit(self, model: str, prompt: str, sampling: Sampling, *, needs_viewers: bool) -> RunLog:
+    async def submit(self, model: str | None, prompt: str, sampling: Sampling, *, needs_viewers: bool) -> RunLog:
         """Queue a request; returns its log at once.
 
         Raises Refused: 400 for the request, 404 for the model, 429 for the queue, 503 for the engine.
         """
         engine = self.host.engine
-        self.check_model(model)
+        if model is not None:
+            self.check_model(model)
         if self.running_and_waiting()[1] >= self.max_waiting:
             raise Refused(
                 429, "queue_full", f"{self.max_waiting} requests are waiting already. Try again in a little while."
@@ -68,5 +69,5 @@ class Admission:
         if self.host.health.status != "ready":
             return 0, 0
         rows = self.host.engine.batch_table()
-        waiting = sum(row.status == "waiting" for row in rows)
+        waiting = sum(row.phase is None for row in rows)
         return len(rows) - waiting, waiting

@@ -6,7 +6,7 @@ Nothing here imports torch. One client may be shared by threads (httpx.Client is
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ import msgspec
 
 from engine.account.record import Event, ModelShape, Run, Sampling
 from engine.account.record_file import decode_event, loads
+from engine.account.trace_record import TraceRecord
 from engine.loop.scheduler import BatchRow
 from engine.serve import wire
 
@@ -23,6 +24,9 @@ _T = TypeVar("_T")
 RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 _ANSWER = httpx.Timeout(30.0, connect=3.0)
+_TRACE = httpx.Timeout(120.0, connect=3.0)
+"""A replay with instruments waits for a moment between requests and is many times slower than the run."""
+
 _STREAM = httpx.Timeout(None, connect=3.0)
 """A stream may be silent for as long as a request waits in the queue."""
 
@@ -46,11 +50,11 @@ class EngineClient:
 
     def __init__(self, base_url: str, token: str | None = None, timeout: httpx.Timeout = _ANSWER) -> None:
         self.base_url = base_url.rstrip("/")
-        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._headers = {"Authorization": f"Bearer {token}".encode()} if token else {}
         # trust_env=False: a proxy set for the outside world has no business between two processes of one machine.
         self._http = httpx.Client(base_url=self.base_url, headers=self._headers, timeout=timeout, trust_env=False)
 
-    def submit(self, prompt: str, sampling: Sampling = wire.DEFAULT_SAMPLING, model: str = wire.DEFAULT_MODEL) -> str:
+    def submit(self, prompt: str, sampling: Sampling = wire.DEFAULT_SAMPLING, model: str | None = None) -> str:
         """Start a run and return its id without waiting for a token."""
         body = wire.encode(wire.RunRequest(prompt, sampling, model))
         return self._ask("POST", "/runs", wire.RunAccepted, content=body).run_id
@@ -69,7 +73,7 @@ class EngineClient:
         except httpx.TransportError as broken:
             raise _unavailable(self.base_url, broken) from broken
 
-    async def lines(self, run_id: str, start: int = 0) -> AsyncIterator[bytes]:
+    async def lines(self, run_id: str, start: int = 0) -> AsyncGenerator[bytes, None]:
         """The same stream for an event loop, as undecoded JSON lines: what a relay passes on."""
         url = _path(run_id, "/events")
         http = httpx.AsyncClient(base_url=self.base_url, headers=self._headers, timeout=_STREAM, trust_env=False)
@@ -92,10 +96,10 @@ class EngineClient:
         """Ask the run to stop; it ends within one step. Asking twice, or too late, does no harm."""
         self._send("POST", _path(run_id, "/cancel"))
 
-    def trace(self, run_id: str, layer: int, head: int) -> bytes:
-        """The instrumented second pass over the run's tokens, as the JSON bytes of `engine.account.trace_record`."""
+    def trace(self, run_id: str, layer: int, head: int) -> TraceRecord:
+        """The instrumented second pass over a finished run's tokens; the engine does it between requests."""
         body = wire.encode(wire.TraceRequest(layer, head))
-        return self._send("POST", _path(run_id, "/trace"), content=body).content
+        return self._ask("POST", _path(run_id, "/trace"), TraceRecord, content=body, timeout=_TRACE)
 
     def models(self) -> list[ModelShape]:
         """What is loaded."""
@@ -126,10 +130,10 @@ class EngineClient:
         except msgspec.DecodeError as odd:
             raise EngineUnavailable(f"What answers at {self.base_url} is not a Two Speeds engine: {odd}") from odd
 
-    def _send(self, method: str, path: str, content: bytes | None = None) -> httpx.Response:
-        headers = {"Content-Type": "application/json"} if content is not None else None
+    def _send(self, method: str, path: str, **request: Any) -> httpx.Response:
+        headers = {"Content-Type": "application/json"} if "content" in request else None
         try:
-            answer = self._http.request(method, path, content=content, headers=headers)
+            answer = self._http.request(method, path, headers=headers, **request)
         except httpx.TransportError as broken:
             raise _unavailable(self.base_url, broken) from broken
         if answer.is_error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,8 +27,10 @@ class Piece:
 class Writer:
     """Collects a run's tokens; gives out text in pieces that never split a character or a stop text."""
 
-    def __init__(self, stops: list[str]) -> None:
+    def __init__(self, stops: list[str], hidden_ids: Collection[int] = ()) -> None:
+        """`hidden_ids` are tokens that end a text and are no part of it."""
         self._stops = stops
+        self._hidden_ids = hidden_ids
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._text = ""
         self._sent = 0
@@ -59,6 +61,8 @@ class Writer:
         if self.finish_reason:
             return
         self.n_tokens += 1
+        if emission.token.id in self._hidden_ids:
+            return
         self._fresh.append(emission)
         self._text += self._decoder.decode(emission.token.raw)
         found = [place for stop in self._stops if (place := self._text.find(stop)) >= 0]

@@ -1,13 +1,13 @@
 """The OpenAI-compatible routes, so that ordinary clients and load tools can use the engine.
 
-`POST /v1/completions` (streamed or whole) and `GET /v1/models`. What is not supported is refused by name where ignoring it
-would change the answer. A client that hangs up cancels its request.
+`POST /v1/completions` (streamed or whole) and `GET /v1/models`. What is not supported is refused by name where ignoring
+it would change the answer. A client that hangs up cancels its request.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import aclosing
 from datetime import datetime
 from typing import Any
@@ -125,11 +125,14 @@ class CompletionRoutes:
         """One completion, whole or as server-sent events."""
         asked = await read_json(request, CompletionRequest)
         asked.check()
-        writer = Writer(asked.stops())
+        writer = Writer(asked.stops(), self._hidden_ids(asked))
         log = await self._admission.submit(asked.model, asked.text(), asked.sampling(), needs_viewers=False)
         if asked.stream:
             return _CancellingStream(log, _server_sent(log, writer, asked))
         return await _whole(request, log, writer, asked)
+
+    def _hidden_ids(self, asked: CompletionRequest) -> Collection[int]:
+        return () if asked.ignore_eos else self._admission.host.engine.tokenizer.eos_ids
 
 
 class _CancellingStream(StreamingResponse):
@@ -148,7 +151,7 @@ class _CancellingStream(StreamingResponse):
 
 async def _server_sent(log: RunLog, writer: Writer, asked: CompletionRequest) -> AsyncIterator[bytes]:
     frame = _frame(log, asked.model)
-    async with aclosing(tail(log, 0)) as batches:  # type: ignore[type-var]
+    async with aclosing(tail(log, 0)) as batches:
         async for batch in batches:
             writer.take(batch)
             piece = writer.piece()
@@ -167,7 +170,7 @@ async def _whole(request: Request, log: RunLog, writer: Writer, asked: Completio
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(_stop_when_left, request, group.cancel_scope)
-            async with aclosing(tail(log, 0)) as batches:  # type: ignore[type-var]
+            async with aclosing(tail(log, 0)) as batches:
                 async for batch in batches:
                     writer.take(batch)
                     if writer.finish_reason:

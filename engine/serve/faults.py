@@ -6,7 +6,6 @@ since most refusals are about bodies.
 
 from __future__ import annotations
 
-import logging
 from typing import Any, TypeVar
 
 import msgspec
@@ -20,8 +19,6 @@ _T = TypeVar("_T")
 
 _DRAIN_BYTES = 16 * wire.MAX_BODY_BYTES
 """A too large body is still read up to here: a client in mid-upload sees the refusal instead of a broken connection."""
-
-_log = logging.getLogger(__name__)
 
 
 class Refused(Exception):

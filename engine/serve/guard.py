@@ -11,7 +11,6 @@ import logging
 import secrets
 import time
 
-from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -51,7 +50,7 @@ class _TokenDoor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            given = Headers(scope=scope).get("authorization", "").encode()
+            given = dict(scope["headers"]).get(b"authorization", b"")
             if not secrets.compare_digest(given, self._expected):
                 no = refusal(
                     401,

@@ -76,7 +76,7 @@ class EngineHost:
 
     @staticmethod
     def _explain(error: Exception) -> str:
-        # CheckpointError and ModelNotFound are ValueErrors written for people; the rest is a surprise worth a traceback.
+        # CheckpointError and ModelNotFound are ValueErrors written for people; the rest deserves a traceback.
         if isinstance(error, ValueError | FileNotFoundError):
             _log.error("the model could not be loaded: %s", error)
             return str(error)

@@ -1,6 +1,6 @@
 """The thread of life between the app and its engine: a pipe that the app holds open for as long as it lives.
 
-Whatever ends the app, a crash or SIGKILL included, the operating system closes its end of the pipe, and the engine ends.
+Whatever ends the app, SIGKILL included, the operating system closes its end of the pipe, and the engine ends.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the service did, for Prometheus, under the names that serving engines share (prefix `twospeeds_`).
 
-Latencies and token counts come from the records of runs that have ended; what runs and what waits is read at each scrape.
+Latencies and token counts come from the records of runs that have ended; what runs and waits is read at each scrape.
 """
 
 from __future__ import annotations

@@ -86,7 +86,8 @@ class RunRegistry:
     def _drop_oldest(self) -> None:
         events = sum(len(entry.log) for entry in self._finished.values())
         for run_id, entry in list(self._finished.items()):
-            if len(self._finished) <= self._keep_runs and events <= self._keep_events:
+            fits = len(self._finished) <= self._keep_runs and events <= self._keep_events
+            if fits or len(self._finished) == 1:
                 return
             events -= len(entry.log)
             del self._finished[run_id]

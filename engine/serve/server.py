@@ -18,7 +18,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from engine.serve import wire
-from engine.serve.admission import Admission
+from engine.serve.admission import MAX_WAITING, Admission
 from engine.serve.completions import CompletionRoutes
 from engine.serve.faults import EXCEPTION_HANDLERS
 from engine.serve.guard import is_loopback, middleware
@@ -50,7 +50,7 @@ def serve(
 ) -> None:
     """Serve one model until stopped. Port 0 takes a free one; standard output gets one JSON line with the address.
 
-    With `lifeline` the process ends when its standard input closes. Exits with a message if it may not, or cannot, listen.
+    With `lifeline` the process ends when its standard input closes. Exits with a message if it may or can not listen.
     """
     if not is_loopback(host) and not token:
         sys.exit(
@@ -78,7 +78,7 @@ def build(
     """The ASGI application; `load` makes the engine, in a thread, when the application starts."""
     host = EngineHost(load)
     runs = RunRegistry(lambda run: metrics.observe(run), patience_s=patience_s)
-    admission = Admission(host, runs)
+    admission = Admission(host, runs, MAX_WAITING)
     metrics = ServiceMetrics(admission.running_and_waiting)
     routes = EngineRoutes(admission, metrics).table() + CompletionRoutes(admission).table()
 

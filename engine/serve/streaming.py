@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from engine.account.record import Event
@@ -11,14 +11,14 @@ from engine.account.record_file import encode_event
 from engine.loop.run_log import RunLog
 
 PAUSE_S = 0.02
-"""Shortest time between two batches to one reader. The first news leaves at once; after that, sending every 1 ms step on
-its own would take the interpreter away from the engine's thread for no picture that a person could tell apart."""
+"""Shortest time between two batches to one reader. The first news leaves at once; after that, sending every 1 ms step
+on its own would take the interpreter away from the engine's thread for no picture that a person could tell apart."""
 
 KEEP_ALIVE_S = 15.0
 """A stream that is silent for this long carries an empty line, so that a vanished reader is found out."""
 
 
-async def tail(log: RunLog, start: int) -> AsyncIterator[list[Event]]:
+async def tail(log: RunLog, start: int) -> AsyncGenerator[list[Event], None]:
     """Batches of events from number `start` on until the run ends; an empty one now and then while nothing happens."""
     loop = asyncio.get_running_loop()
     news = asyncio.Event()
@@ -47,9 +47,9 @@ async def tail(log: RunLog, start: int) -> AsyncIterator[list[Event]]:
         log.unsubscribe(ring)
 
 
-async def ndjson(log: RunLog, start: int) -> AsyncIterator[bytes]:
+async def ndjson(log: RunLog, start: int) -> AsyncGenerator[bytes, None]:
     """The same as lines of JSON, one event a line."""
-    async with aclosing(tail(log, start)) as batches:  # type: ignore[type-var]
+    async with aclosing(tail(log, start)) as batches:
         async for batch in batches:
             yield b"".join(encode_event(event) + b"\n" for event in batch) or b"\n"
 

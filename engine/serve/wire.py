@@ -25,7 +25,8 @@ class RunRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     prompt: str
     sampling: Sampling = DEFAULT_SAMPLING
-    model: str = DEFAULT_MODEL
+    model: str | None = None
+    """None: whichever the engine has loaded."""
 
 
 class RunAccepted(msgspec.Struct, frozen=True):

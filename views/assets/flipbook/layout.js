@@ -16,7 +16,7 @@
  * @property {number} gridWidth
  * @property {number} gridY    top of the first row
  * @property {number} gridHeight
- * @property {number} keptX    left edge of what is kept
+ * @property {number} keptX    left edge of what is kept: the state boxes, the counts
  * @property {number} outY     middle of the line on which the emitted token stands
  * @property {number} spanY    the line that names prompt and new tokens
  * @property {Row[]} rows
@@ -25,8 +25,8 @@
  * @property {number} contentWidth  width of all columns, more than gridWidth where they scroll
  */
 
-const ROW = { delta: 30, attention: 54, gap: 4 };
-const TALLEST = 372;
+const ROW = { delta: 28, attention: 50, gap: 4 };
+const TALLEST = 344;
 const TALLEST_OF_MANY = 500;
 const MANY_LAYERS = 40;
 const WIDEST_PITCH = 46;
@@ -35,7 +35,7 @@ export const PART_GAP = 12;
 
 /** How much larger than on a desk to draw, for a component of this width. @param {number} width */
 export function unitFor(width) {
-  return Math.min(1.55, Math.max(1, width / 1240));
+  return Math.min(1.45, Math.max(1, width / 1360));
 }
 
 /**
@@ -45,10 +45,10 @@ export function unitFor(width) {
  */
 export function layOut(given) {
   const { width, unit, narrow } = given;
-  const gridX = Math.round((narrow ? 34 : 118) * unit);
-  const keptWidth = Math.round((narrow ? 46 : 96) * unit);
+  const gridX = Math.round((narrow ? 32 : 118) * unit);
+  const keptWidth = Math.round((narrow ? 38 : 96) * unit);
   const gridWidth = Math.max(80, width - gridX - keptWidth);
-  const gridY = Math.round((narrow ? 74 : 84) * unit);
+  const gridY = Math.round((narrow ? 66 : 68) * unit);
   const { rows, height: gridHeight } = rowsOf(given.layers, gridY, unit);
   const outY = gridY + gridHeight + Math.round(17 * unit);
   const spanY = outY + Math.round(24 * unit);
@@ -61,7 +61,7 @@ export function layOut(given) {
     gridWidth,
     gridY,
     gridHeight,
-    keptX: gridX + gridWidth,
+    keptX: gridX + gridWidth + Math.round((narrow ? 6 : 12) * unit),
     outY,
     spanY,
     rows,
@@ -95,7 +95,7 @@ function columnsOf(given, gridX, gridWidth) {
   const room = gridWidth - PART_GAP * unit - 6 * unit;
   // One more than there are columns: the last token is shown beside them and never fed back.
   const places = columns + 1;
-  const narrowest = (narrow ? 15 : 25) * unit;
+  const narrowest = (narrow ? 13 : 25) * unit;
   const exact = room / places;
   if (exact >= narrowest) {
     const pitch = Math.min(exact, WIDEST_PITCH * unit);
@@ -189,6 +189,20 @@ export function middleOf(segment, position) {
   return segment.x + (position - segment.from + 0.5) * each;
 }
 
+/** Size of an attention slot and where its top lies. @param {Layout} layout @param {Row} row */
+export function slotOf(layout, row) {
+  const height = Math.max(3, Math.min(24 * layout.unit, row.height * 0.46));
+  const pad = Math.min(4 * layout.unit, row.height * 0.1);
+  const width = Math.max(2, Math.min(layout.pitch - Math.min(6, layout.pitch * 0.22), 34 * layout.unit));
+  const top = row.y + row.height - pad - height;
+  return { width, height, top, middle: top + height / 2 };
+}
+
+/** Radius of a lit bead. @param {Layout} layout @param {Row} row */
+export function beadRadius(layout, row) {
+  return Math.max(1.5, Math.min(row.height * 0.42, layout.pitch * 0.36, 12 * layout.unit));
+}
+
 /**
  * What lies under a point of the score.
  *
@@ -197,7 +211,7 @@ export function middleOf(segment, position) {
  */
 export function under(layout, x, y) {
   const row = layout.rows.find((each) => y >= each.y && y < each.y + each.height) ?? null;
-  if (x >= layout.keptX) return { segment: null, row, kept: row !== null };
+  if (x >= layout.keptX - 4) return { segment: null, row, kept: row !== null };
   const segment = layout.segments.find((each) => x >= each.x && x < each.x + each.width) ?? null;
   return { segment: x >= layout.gridX ? segment : null, row, kept: false };
 }

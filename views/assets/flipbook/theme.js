@@ -14,8 +14,6 @@
  * @property {string} font
  */
 
-const probe = { context: null };
-
 /**
  * @param {HTMLElement} root
  * @param {Record<"light"|"dark", Record<string, string>>} colours
@@ -39,11 +37,11 @@ export function applyTheme(root, theme) {
 
 /** Any CSS colour as [r, g, b] in 0..255, through the browser's own parser. @param {string} colour */
 export function rgb(colour) {
-  probe.context ??= document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-  probe.context.fillStyle = "#ffffff";
-  probe.context.fillStyle = colour;
-  probe.context.fillRect(0, 0, 1, 1);
-  return Array.from(probe.context.getImageData(0, 0, 1, 1).data.slice(0, 3));
+  const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  context.fillStyle = "#ffffff";
+  context.fillStyle = colour;
+  context.fillRect(0, 0, 1, 1);
+  return Array.from(context.getImageData(0, 0, 1, 1).data.slice(0, 3));
 }
 
 /** Relative luminance after WCAG 2.2. @param {number[]} channels */

@@ -1,0 +1,1 @@
+"""Side-by-side measurements; each prints a table and a last line of JSON."""

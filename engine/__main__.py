@@ -1,0 +1,97 @@
+"""The engine from the shell: `python -m engine run PROMPT` and `python -m engine serve`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.account.record import Error, Run
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Run or serve a hybrid language model.",
+)
+
+ModelOption = Annotated[str, typer.Option(help="Name of a bundled or fetched model, or a path to a model folder.")]
+
+
+@app.command()
+def run(
+    prompt: Annotated[str, typer.Argument(help="Text for the model to continue.")],
+    new: Annotated[int, typer.Option(help="Most tokens to generate.")] = 10,
+    model: ModelOption = "story",
+    temperature: Annotated[float, typer.Option(help="0 takes the likeliest token each time.")] = 0.0,
+    top_k: Annotated[int, typer.Option(help="Keep only so many likeliest tokens; 0 keeps all.")] = 0,
+    top_p: Annotated[float, typer.Option(help="Keep the likeliest tokens up to this probability; 1 keeps all.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="Same seed, same tokens.")] = 0,
+    ignore_eos: Annotated[bool, typer.Option("--ignore-eos", help="Go on after the end-of-text token.")] = False,
+    threads: Annotated[int | None, typer.Option(min=1, help="Compute threads; by default two.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the record itself and nothing else.")] = False,
+    save: Annotated[Path | None, typer.Option(help="Also write the record to this file.")] = None,
+) -> None:
+    """Serve one prompt and show its passes: one prefill pass, then a decode pass for each further token."""
+    from engine.account import record_file
+    from engine.loop.request import Request, SamplingParams
+
+    try:
+        # Before the model is loaded: what can be refused at once is.
+        request = Request(prompt, SamplingParams(temperature, top_k, top_p, seed, new, ignore_eos))
+        finished = _serve_one(request, model, threads)
+        if save:
+            record_file.save(finished, save)
+    except (ValueError, OSError) as error:
+        # RequestError, ModelNotFound and CheckpointError are ValueErrors written for people.
+        _refuse(str(error))
+    if json:
+        sys.stdout.buffer.write(record_file.dumps(finished))
+    else:
+        _show(finished)
+    if isinstance(finished.end, Error):
+        _refuse(finished.end.message)
+
+
+@app.command()
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on; anything but loopback needs a token.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8600,
+    model: ModelOption = "story",
+    token: Annotated[str | None, typer.Option(envvar="TWOSPEEDS_ENGINE_TOKEN", help="What clients must send.")] = None,
+    lifeline: Annotated[bool, typer.Option("--lifeline", help="End when standard input closes.")] = False,
+) -> None:
+    """Serve over HTTP until stopped; prints one line of JSON with the address."""
+    from engine.serve import server
+
+    server.serve(host=host, port=port, model=model, token=token, lifeline=lifeline)
+
+
+def _serve_one(request: object, model: str, threads: int | None) -> Run:
+    from engine.loop.engine import Engine
+    from engine.loop.request import Request
+
+    assert isinstance(request, Request)
+    with Engine.load(model, threads=threads) as engine:
+        return engine.run(request)
+
+
+def _show(finished: Run) -> None:
+    from rich.console import Console
+
+    from engine.account.run_table import passes_table, timings_table
+
+    console = Console()
+    console.print(passes_table(finished))
+    console.print(timings_table(finished))
+
+
+def _refuse(message: str) -> None:
+    print("error: " + " ".join(message.split()), file=sys.stderr)
+    raise typer.Exit(2)
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,10 @@
+"""The Lab: one run with every setting and every instrument."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from views.lab import show_lab
+
+st.title("Lab", anchor=False)
+show_lab()

@@ -1,0 +1,61 @@
+"""A byte tokenizer and a model that needs no weights: for tests of the loop, which must not depend on what a model says."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+import numpy as np
+
+from engine.account.record import Token
+from engine.loop.engine import Engine
+from engine.loop.scheduler import Sequence, StepPlan
+from tests.engine.builders import DEVICE, TINY
+
+VOCAB = 257
+END = 256
+
+
+class ByteTokenizer:
+    """One token a byte, and one more that ends the text."""
+
+    eos_ids = frozenset({END})
+    longest_token_bytes = 1
+
+    def encode(self, text: str) -> list[int]:
+        return list(text.encode())
+
+    def token(self, token_id: int) -> Token:
+        return Token.of(token_id, b"" if token_id == END else bytes([token_id]))
+
+
+class MockRunner:
+    """Logits that depend on every token before them and on nothing else, as a model's do; notes every plan."""
+
+    def __init__(self, before: Callable[[StepPlan], None] = lambda plan: None) -> None:
+        self.before = before
+        self.plans: list[list[tuple[str, int, str]]] = []
+        self.owners: set[str] = set()
+
+    def compute(self, plan: StepPlan) -> np.ndarray:
+        self.before(plan)
+        self.plans.append([(p.sequence.run_id, p.n_tokens, p.phase) for p in plan.parts])
+        self.owners |= {part.sequence.run_id for part in plan.parts}
+        heads = [part.sequence.tokens for part in plan.parts if part.gives_token]
+        return np.stack([self.logits(tokens) for tokens in heads])
+
+    def logits(self, tokens: list[int]) -> np.ndarray:
+        digest = hashlib.sha256(repr(tokens).encode()).digest()
+        row = np.random.default_rng(int.from_bytes(digest[:8], "big")).normal(size=VOCAB) * 3
+        row[END] = -50.0  # texts end only where a test says so
+        return row.astype(np.float32)
+
+    def release(self, sequence: Sequence) -> None:
+        self.owners.discard(sequence.run_id)
+
+    def device(self):
+        return DEVICE
+
+
+def mock_engine(runner: MockRunner | None = None, **settings) -> Engine:
+    return Engine(runner or MockRunner(), ByteTokenizer(), TINY, **settings)

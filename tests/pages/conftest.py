@@ -1,0 +1,127 @@
+"""Pages without a browser: Streamlit's AppTest on the real script, with an engine that answers as a test wants."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.account.record import ModelShape, Run, Sampling
+from engine.account.record_file import save
+from engine.account.trace_record import TraceRecord
+from engine.serve import wire
+from engine.serve.client import EngineRefused, EngineUnavailable
+from lessons import catalogue
+from tests.lessons.story_run import STORY, story_run
+from tests.views.test_figures import story_trace
+from views import engine_calls, method
+
+MAIN = catalogue.HOME.parent / "views" / "main.py"
+
+
+class FakeEngine:
+    """Keeps runs in a dictionary. `refuses` and `is_down` are what every call then meets."""
+
+    supervised = True
+
+    def __init__(self) -> None:
+        self.runs: dict[str, Run] = {}
+        self.asked: list[tuple[str, Sampling]] = []
+        self.cancelled: list[str] = []
+        self.traced: list[tuple[int, int]] = []
+        self.refuses: EngineRefused | None = None
+        self.is_down = False
+        self.state = wire.Health("ready")
+        self.next_run: Run | None = None
+
+    @property
+    def client(self) -> FakeEngine:
+        return self
+
+    def health(self) -> wire.Health:
+        return self.state
+
+    def submit(self, prompt: str, sampling: Sampling) -> str:
+        self._answer()
+        self.asked.append((prompt, sampling))
+        run_id = f"{len(self.asked):032x}"
+        run = self.next_run or story_run(reply=[" word"] * sampling.max_new_tokens)
+        header = msgspec.structs.replace(run.header, run_id=run_id, prompt=prompt, sampling=sampling)
+        self.runs[run_id] = Run([header, *run.events[1:]])
+        return run_id
+
+    def run(self, run_id: str) -> Run | None:
+        if self.is_down:
+            raise EngineUnavailable("nobody")
+        return self.runs.get(run_id)
+
+    def cancel(self, run_id: str) -> None:
+        self.cancelled.append(run_id)
+
+    def trace(self, run_id: str, layer: int, head: int) -> TraceRecord:
+        self._answer()
+        self.traced.append((layer, head))
+        return story_trace()
+
+    def models(self) -> list[ModelShape]:
+        self._answer()
+        return [STORY]
+
+    def _answer(self) -> None:
+        if self.is_down:
+            raise EngineUnavailable("nobody")
+        if self.refuses:
+            raise self.refuses
+
+
+@pytest.fixture
+def engine(monkeypatch) -> FakeEngine:
+    fake = FakeEngine()
+    monkeypatch.setattr(engine_calls, "engine_link", lambda: fake)
+    monkeypatch.setattr(method, "engine_link", lambda: fake)
+    engine_calls._trace.clear()
+    return fake
+
+
+@pytest.fixture(autouse=True)
+def recording(tmp_path, monkeypatch) -> Run:
+    """The recording that the lesson opens with, under the name that it asks for."""
+    run = story_run()
+    monkeypatch.setattr(catalogue, "RECORDINGS", tmp_path)
+    for lesson in catalogue.lessons():
+        save(run, tmp_path / f"{lesson.front.recording}.json")
+    return run
+
+
+def opened(**params: str) -> AppTest:
+    """The site's front door, with these query parameters."""
+    page = AppTest.from_file(str(MAIN), default_timeout=30)
+    for name, value in params.items():
+        page.query_params[name] = value
+    return checked(page.run())
+
+
+def checked(page: AppTest) -> AppTest:
+    """The page after a script run, which must not have raised."""
+    assert not page.exception, page.exception
+    return page
+
+
+def press(page: AppTest, label: str) -> AppTest:
+    """Press the button that says this."""
+    (button,) = [button for button in page.button if button.label == label]
+    return checked(button.click().run())
+
+
+def words(page: AppTest) -> str:
+    """Everything that the page says, in order."""
+    parts = []
+    for element in page.main:
+        parts += _words(element)
+    return "\n".join(parts)
+
+
+def _words(element) -> list[str]:
+    if hasattr(element, "children"):
+        return [text for child in element.children.values() for text in _words(child)]
+    return [str(text) for text in (getattr(element, "label", ""), getattr(element, "value", "")) if text]

@@ -1,0 +1,284 @@
+"""The lesson as a learner goes through it, right and wrong, with the engine well and ill."""
+
+import json
+
+import pytest
+
+from engine.account.record import Error, Run
+from engine.serve import wire
+from engine.serve.client import EngineRefused
+from tests.lessons.story_run import PROMPT, REPLY, story_run
+from tests.pages.conftest import checked, opened, press, words
+from views.prompt_checks import MAX_PROMPT_CHARACTERS
+
+STORY_PROMPT = "".join(PROMPT)
+N = len(REPLY)
+
+
+def picture(page) -> dict:
+    """What the flipbook was given."""
+    (component,) = page.get("bidi_component")
+    return json.loads(component.proto.json)
+
+
+def ask(page, prompt: str = STORY_PROMPT):
+    page.text_input[0].set_value(prompt)
+    return press(page, "Run it")
+
+
+def guess(page, number: int):
+    page.number_input[0].set_value(number)
+    return press(page, "Guess and run")
+
+
+def test_the_front_door_leads_to_the_first_lesson_with_a_recording_in_view_and_one_box(engine):
+    page = opened()
+    assert page.title[0].value == "One request, two phases"
+    assert [box.value for box in page.text_input] == [STORY_PROMPT] and not page.number_input
+    shown = picture(page)
+    assert shown["run_id"] is None and shown["recording"]["events"][0]["prompt"] == STORY_PROMPT
+    assert engine.asked == []
+
+
+def test_what_the_question_asks_is_not_on_the_page_until_the_guess_is_made(engine):
+    page = opened()
+    assert picture(page)["reveal"] is not True
+    assert not page.metric and "9 decodes" not in words(page)
+    page = ask(page)
+    assert picture(page)["reveal"] is not True and engine.asked == []
+    page = guess(page, 7)
+    assert picture(page)["reveal"] is True and engine.asked != []
+
+
+def test_the_prompt_waits_for_the_guess_and_then_runs_as_the_lesson_says(engine):
+    page = guess(ask(opened(), "A cat sat"), N)
+    ((prompt, sampling),) = engine.asked
+    assert prompt == "A cat sat"
+    assert (sampling.max_new_tokens, sampling.ignore_eos, sampling.temperature) == (10, True, 0)
+    assert page.query_params["run"] == [f"{1:032x}"]
+    assert picture(page)["run_id"] == f"{1:032x}"
+
+
+def test_a_right_guess_is_told_so_beside_what_happened(engine):
+    page = guess(ask(opened()), N)
+    said, ran = [metric for metric in page.metric if metric.label in ("You said", "The model ran")]
+    assert (said.value, ran.value) == ("10 passes", "10 passes")
+    assert page.success[0].value == "You had it."
+    assert "1 prefill and then 9 decodes" in words(page)
+
+
+@pytest.mark.parametrize(
+    ("number", "card"),
+    [
+        (N + 1, "The prefill comes on top"),
+        (len(PROMPT) + N, "It reads one token after another"),
+        (len(PROMPT) + N - 1, "It reads one token after another"),
+        (N - 1, "Reading does not count"),
+        (2, "One pass to read, one to write"),
+        (1, "The reply comes out in one piece"),
+    ],
+)
+def test_each_wrong_belief_meets_its_own_card(engine, number, card):
+    page = guess(ask(opened()), number)
+    cards = [text for text in words(page).splitlines() if text.startswith('**"')]
+    assert len(cards) == 1 and card in cards[0]
+    assert not page.success
+
+
+def test_a_guess_without_a_known_belief_is_shown_beside_the_answer_and_no_card(engine):
+    page = guess(ask(opened()), 77)
+    assert '**"' not in words(page)
+    assert [metric.value for metric in page.metric][:2] == ["77 passes", "10 passes"]
+
+
+def test_going_on_without_a_guess_is_allowed_and_said(engine):
+    page = press(ask(opened()), "Run without a guess")
+    assert [metric.value for metric in page.metric][:2] == ["no guess", "10 passes"]
+    assert '**"' not in words(page)
+
+
+def test_an_empty_guess_is_asked_for_again_and_nothing_runs(engine):
+    page = press(ask(opened()), "Guess and run")
+    assert "Type a number first" in page.error[0].value
+    assert engine.asked == [] and picture(page)["reveal"] is not True
+
+
+def test_the_box_for_the_guess_takes_only_sensible_numbers(engine):
+    box = ask(opened()).number_input[0]
+    assert (box.min, box.max, box.step, box.value) == (1, 9999, 1, None)
+
+
+def test_a_second_run_needs_no_second_guess_and_stops_the_first_if_it_still_goes_on(engine):
+    engine.next_run = story_run(reply=REPLY[:3], reason=None)
+    page = guess(ask(opened()), N)
+    page = ask(page, "Another one")
+    assert [prompt for prompt, _ in engine.asked] == [STORY_PROMPT, "Another one"]
+    assert engine.cancelled == [f"{1:032x}"]
+    assert not [box for box in page.number_input if box.label == "Your guess"]
+
+
+def test_while_it_runs_there_is_a_stop_button_and_no_verdict(engine):
+    engine.next_run = story_run(reply=REPLY[:3], reason=None)
+    page = guess(ask(opened()), N)
+    assert not page.metric and "when the run has ended" in words(page)
+    page = press(page, "Stop")
+    assert engine.cancelled == [f"{1:032x}"]
+
+
+def test_a_stopped_run_says_so_and_judges_nobody(engine):
+    engine.next_run = story_run(reply=REPLY[:4], reason="cancelled")
+    page = guess(ask(opened()), 4)
+    said = words(page)
+    assert "Stopped after 4 passes." in said and "does not answer the question" in said
+    assert "You had it." not in said and "Stop" not in [button.label for button in page.button]
+
+
+def test_a_run_whose_engine_was_lost_says_so_where_the_picture_is_and_keeps_the_prompt(engine):
+    run = story_run(reply=REPLY[:3], reason=None)
+    engine.next_run = Run(
+        [*run.events, Error(len(run.events), "engine_lost", "The engine stopped before this run ended.")]
+    )
+    page = guess(ask(opened(), "Keep me"), N)
+    assert "The engine stopped before this run ended." in [error.value for error in page.error]
+    assert page.text_input[0].value == "Keep me"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "said"),
+    [("", "empty"), ("a\x00b", "control character"), ("x" * (MAX_PROMPT_CHARACTERS + 1), "no more than")],
+)
+def test_a_prompt_that_cannot_run_is_refused_beside_the_box_and_kept(engine, prompt, said):
+    page = ask(opened(), prompt)
+    assert said in page.error[0].value
+    assert page.text_input[0].value == prompt
+    assert engine.asked == [] and not page.number_input
+
+
+def test_what_the_engine_refuses_stands_on_the_page_and_the_recording_answers_instead(engine):
+    engine.refuses = EngineRefused("prompt_too_long", "The prompt has 9,000 tokens. This model holds 2,048.", 400)
+    page = guess(ask(opened(), "word " * 9000), 11)
+    assert "The prompt has 9,000 tokens. This model holds 2,048." in [error.value for error in page.error]
+    assert page.text_input[0].value.startswith("word word")
+    assert picture(page)["run_id"] is None and picture(page)["reveal"] is True
+    assert "recorded" in words(page)
+
+
+def test_a_dead_engine_leaves_the_lesson_readable(engine):
+    engine.is_down = True
+    engine.state = wire.Health("failed", "models/story/model.safetensors is cut off.")
+    page = opened()
+    assert any("model.safetensors is cut off" in note.value for note in page.info)
+    page = guess(ask(page), 11)
+    assert any("cut off" in error.value for error in page.error)
+    assert "The prefill comes on top" in words(page)
+
+
+def test_an_engine_that_is_still_starting_is_said_to_be_so_and_no_more_once_it_is_ready(engine):
+    engine.state = wire.Health("loading")
+    page = opened()
+    assert any("engine is starting" in note.value for note in page.info)
+    engine.state = wire.Health("ready")
+    assert not checked(page.run()).info
+
+
+def test_markup_in_a_prompt_and_in_a_reply_stays_text(engine):
+    engine.next_run = story_run(reply=[" <script>alert(1)</script>", " :red[x] $y$", *REPLY[2:]])
+    page = guess(ask(opened(), "<img src=x onerror=alert(1)> [x](javascript:1)"), N)
+    mentions = [one for one in page.markdown if "<script>" in one.value]
+    assert mentions and all("`<script>alert(1)</script>`" in one.value for one in mentions)
+    assert not any(one.allow_html for one in page.markdown)
+
+
+def test_other_text_than_ascii_gets_a_word_of_warning_and_runs(engine):
+    page = guess(ask(opened(), "Il était une fois"), N)
+    assert any("only ever read plain English" in note.value for note in page.info)
+    assert engine.asked[0][0] == "Il était une fois"
+
+
+def test_a_check_is_tried_until_it_is_right_and_every_attempt_is_kept(engine):
+    page = guess(ask(opened()), N)
+    for answer in (25, 3, 24):
+        box = next(box for box in page.number_input if box.label == "Your answer")
+        box.set_value(answer)
+        page = press(page, "Check")
+    kept = [(one.question, one.answer, one.right) for one in page.session_state["attempts"]]
+    assert kept == [
+        ("passes", N, None), ("decode-passes", 25, False), ("decode-passes", 3, False), ("decode-passes", 24, True),
+    ]  # fmt: skip
+    assert any("came out of the prefill" in one.value for one in page.success)
+
+
+def test_a_wrong_check_gets_a_hint_and_the_card_of_its_belief(engine):
+    page = guess(ask(opened()), N)
+    next(box for box in page.number_input if box.label == "Your answer").set_value(25)
+    page = press(page, "Check")
+    assert "look at its odds" in page.warning[0].value and "The prefill only reads" in words(page)
+
+
+def test_the_explanation_stands_in_three_depths_with_this_runs_own_numbers(engine):
+    page = guess(ask(opened()), N)
+    assert [tab.label for tab in page.tabs] == ["In words", "In formulas", "In code"]
+    assert "1 + 9 = 10" in words(page) and "In this run: 17." in words(page)
+    assert any("def step(self)" in block.value for block in page.code)
+
+
+def test_the_second_pass_is_asked_for_once_and_its_figures_are_labelled(engine):
+    page = press(guess(ask(opened()), N), "Run it again with instruments")
+    assert engine.traced == [(0, 0)]
+    assert len(page.get("plotly_chart")) == 5
+    assert "instrumented second pass" in words(page)
+    next(box for box in page.selectbox if box.label == "DeltaNet layer").set_value(4)
+    page = checked(page.run())
+    assert engine.traced == [(0, 0), (4, 0)]
+
+
+def test_a_recording_offers_no_second_pass(engine):
+    engine.refuses = EngineRefused("bad_request", "No.", 400)
+    page = guess(ask(opened()), N)
+    assert any("Run a prompt of your own" in note.value for note in page.info)
+
+
+def test_a_shared_link_brings_prompt_run_and_step_but_not_the_answer(engine):
+    first = guess(ask(opened(), "A shared story"), N)
+    link = next(block.value for block in first.code if "run=" in block.value)
+    params = dict(pair.split("=", 1) for pair in link.partition("?")[2].split("&"))
+    assert params["prompt"] == "A+shared+story"
+    page = opened(prompt="A shared story", run=params["run"], at="3")
+    assert page.text_input[0].value == "A shared story"
+    assert picture(page)["run_id"] == params["run"] and picture(page)["at"] == 3
+    assert picture(page)["reveal"] is not True
+    assert [box.label for box in page.number_input] == ["Your guess"]
+
+
+def test_the_prompt_is_not_in_the_address_until_somebody_shares_it(engine):
+    page = guess(ask(opened(), "A private story"), N)
+    assert "prompt" not in page.query_params
+
+
+def test_a_spoilt_link_says_which_part_was_left_out(engine):
+    page = opened(new="-5", temperature="hot", at="2")
+    said = [warning.value for warning in page.warning]
+    assert len(said) == 2 and "`new`" in " ".join(said) and "`temperature`" in " ".join(said)
+    assert page.text_input[0].value == STORY_PROMPT
+
+
+def test_a_link_to_a_run_that_is_not_kept_shows_the_recording_and_says_so(engine):
+    page = opened(run="f" * 32)
+    assert "not kept any more" in page.warning[0].value
+    assert picture(page)["run_id"] is None
+
+
+def test_the_settled_step_goes_into_the_address(engine):
+    page = guess(ask(opened()), N)
+    (_component,) = page.get("bidi_component")
+    page.session_state[f"flipbook.{1:032x}.one-request-two-phases"] = {"step": 4, "ended": None}
+    page = checked(page.run())
+    assert page.query_params["at"] == ["4"]
+
+
+def test_without_its_recording_the_lesson_still_opens(engine, tmp_path):
+    for file in tmp_path.glob("*.json"):
+        file.unlink()
+    page = opened()
+    assert "recorded example cannot be read" in page.warning[0].value
+    assert page.text_input[0].value == STORY_PROMPT

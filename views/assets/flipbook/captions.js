@@ -1,0 +1,171 @@
+/** What is said about the pass: title, sentences, the text so far, how the numbers were made, how the run stands. */
+
+import { setParts, setText } from "./dom.js";
+import { isChunk, isOver, textAfter } from "./score.js";
+import { visible } from "./tokens.js";
+
+const MOST_LINES = 2;
+
+/**
+ * How the run stands, when that is what there is to see.
+ *
+ * @typedef {"empty"|"hidden"|"connecting"|"queued"|"reading"|"passes"} Stage
+ * @returns {Stage}
+ */
+export function stageOf(scene) {
+  const { score, hidden, hasRun } = scene;
+  if (hidden) return "hidden";
+  if (!hasRun) return "empty";
+  if (score.passes.length) return "passes";
+  if (!score.header || isOver(score)) return "connecting";
+  return score.queue && score.queue.ahead > 0 ? "queued" : "reading";
+}
+
+/** @param {Object} parts from skeleton.js @param {Object} scene from instance.js */
+export function caption(parts, scene) {
+  const stage = stageOf(scene);
+  if (stage === "passes") captionPass(parts, scene);
+  else captionStage(parts, scene, stage);
+  captionText(parts, scene, stage);
+  captionStatus(parts, scene);
+  captionNote(parts, scene);
+  captionEvidence(parts, scene);
+}
+
+function captionPass(parts, { score, words, pass, spell }) {
+  const many = pass.phase === "decode" && pass.count > 1;
+  const name = many ? "title_decode_many" : isChunk(score, pass) ? "title_chunk" : `title_${pass.phase}`;
+  const tokens = words.say("tokens", { n: pass.count });
+  setText(parts.title, words.say(name, { tokens_in: tokens, tokens_out: words.count(pass.emitted.length) }));
+  const layers = words.say("layers", { n: score.layers.length });
+  const token = quote(words, spell, score.tokens.get(pass.first));
+  const sentences = [words.parts(`sub_${pass.phase}`, { n: pass.count, tokens, token, layers })];
+  if (pass.weightBytes !== null) {
+    sentences.push(words.parts("sub_weights", { n: pass.count, weights: words.bytes(pass.weightBytes) }));
+  }
+  const entries = words.say("entries", { n: pass.first });
+  sentences.push(words.parts(pass.first ? "sub_kept" : "sub_keeps", { n: pass.first, entries }));
+  if (pass.sharedBy > 1) sentences.push(words.parts("sub_shared", { n: pass.sharedBy - 1 }));
+  setParts(parts.sub, sentences.flatMap((sentence) => [...sentence, { text: " ", place: null }]));
+  parts.sub.dataset.phase = pass.phase;
+}
+
+function captionStage(parts, { score, words }, stage) {
+  setText(parts.title, words.say(`${stage}_title`));
+  const n = stage === "queued" ? score.queue.ahead : score.promptCount;
+  setParts(parts.sub, words.parts(`${stage}_sub`, { n }));
+}
+
+/** A token in quotation marks, for a sentence. */
+export function quote(words, spell, token) {
+  if (!token) return "";
+  const spelling = spell(token);
+  const blank = spelling.text === "" ? words.say("spaces", { n: spelling.lead.length }) : null;
+  return blank ?? words.say("quoted", { token: spelling.text });
+}
+
+/** The text as its reader sees it, with what goes in and what came out marked; its end, when it is long. */
+function captionText(parts, { score, words, pass, finished, step, width, unit, hidden }, stage) {
+  const prompt = score.header?.prompt ?? "";
+  const running = stage === "passes" && !hidden;
+  const isPrefill = !running || pass.phase === "prefill";
+  const after = running ? textAfter(score, finished) : "";
+  const before = running ? textAfter(score, step - 1) : "";
+  const earlier = running ? textAfter(score, step - 2) : "";
+  const pieces = [
+    [prompt, running && isPrefill ? "in-prefill" : "prompt"],
+    [earlier, "before"],
+    [before.slice(earlier.length), isPrefill ? "before" : "in-decode"],
+    [after.slice(before.length), isPrefill ? "out-prefill" : "out-decode"],
+  ];
+  const perLine = Math.floor(width / (7.4 * unit)) - 4;
+  const room = perLine * MOST_LINES - 8;
+  parts.text.hidden = prompt === "";
+  // As high as the whole text so far will need, so that nothing jumps while it is read.
+  const whole = prompt.length + (hidden ? 0 : score.written.length);
+  parts.text.style.setProperty("--fb-lines", String(Math.min(MOST_LINES, Math.ceil(whole / perLine))));
+  setParts(
+    parts.text,
+    keepEnd(pieces, Math.max(48, room)).map(([text, place]) => ({ text: visible(text, true), place })),
+  );
+}
+
+/** The last `room` characters of a row of texts, after an ellipsis. */
+function keepEnd(pieces, room) {
+  let left = room;
+  const kept = [];
+  for (const [text, place] of [...pieces].reverse()) {
+    if (text === "" || left <= 0) continue;
+    kept.unshift([text.length > left ? `…${text.slice(-left)}` : text, place]);
+    left -= text.length;
+  }
+  return kept;
+}
+
+/** Where a live run is, when the viewer is somewhere else. */
+function captionStatus(parts, { score, words, engine, isLive, isCatchingUp, stage }) {
+  let text = "";
+  if (engine !== null) {
+    const over = isOver(score);
+    const name = isCatchingUp ? (over ? "live_slowed_over" : "live_slowed") : over ? "" : "live_behind";
+    text = name ? words.say(name, { pass: engine + 1 }) : "";
+  } else if (isLive && !isOver(score) && stage === "passes") {
+    text = words.say("live");
+  }
+  setText(parts.status, text);
+  parts.status.hidden = text === "";
+  parts.status.dataset.running = String(isLive && !isOver(score));
+}
+
+function captionNote(parts, { score, words, hidden, isLost, refusal }) {
+  const n = score.passes.length;
+  const error = score.error ?? refusal;
+  let text = "";
+  let kind = "plain";
+  if (error && !hidden) {
+    text = words.say(n ? "failed_kept" : "failed", { n, message: error.message });
+    kind = "error";
+  } else if (isLost) {
+    text = words.say("lost");
+    kind = "warning";
+  } else if (score.end?.reason === "cancelled" && !hidden) {
+    text = words.say("cancelled", { n });
+  }
+  setText(parts.note, text);
+  parts.note.hidden = text === "";
+  parts.note.dataset.kind = kind;
+}
+
+/** How the numbers were made, with what that means. */
+function captionEvidence(parts, { score, words, isLive }) {
+  const header = score.header;
+  parts.evidenceBox.hidden = header === null;
+  if (!header) return;
+  const kind = header.evidence === "simulated" ? "simulated" : isLive ? "measured" : "recorded";
+  const created = new Date(header.created);
+  const date = Number.isNaN(created.getTime())
+    ? ""
+    : new Intl.DateTimeFormat(words.labels.lang, { dateStyle: "medium", timeZone: "UTC" }).format(created);
+  const name = kind === "recorded" && date ? "evidence_recorded_when" : `evidence_${kind}`;
+  setText(parts.evidenceText, words.say(name, { date }));
+  const threads = words.say("threads", { n: header.device.threads });
+  setText(parts.evidenceTip, words.say(`evidence_${kind}_tip`, { date, device: header.device.name, threads }));
+  parts.evidence.dataset.kind = kind;
+}
+
+/** One line for the pass: what went in and what came out, as spoken and as shown beside the controls. */
+export function passWords({ score, words, spell, finished }, pass) {
+  const over = isOver(score);
+  const count = { pass: pass.number + 1, passes: score.passes.length };
+  const token = quote(words, spell, score.tokens.get(pass.first));
+  const tokensOut = pass.emitted.map((emission) => quote(words, spell, emission.token)).join(" ");
+  const out = pass.number > finished ? words.say("detail_running") : tokensOut || words.say("detail_nothing");
+  const tokens = words.say("tokens", { n: pass.count });
+  return {
+    name: words.say(over ? "pass_of" : "pass_so_far", count),
+    phase: words.say(pass.phase),
+    detail: words.say(`detail_${pass.phase}`, { n: pass.count, tokens, token, out }),
+    tokensIn: pass.count === 1 ? token : tokens,
+    tokensOut: out,
+  };
+}

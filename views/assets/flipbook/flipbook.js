@@ -1,0 +1,57 @@
+/**
+ * The flipbook's entry: what the shim in views/flipbook.py calls.
+ *
+ * `component` is Streamlit's ({data, parentElement, setStateValue}), with
+ * data = {run_id, recording, at, reveal, play, base_path, labels, colours}. Streamlit calls again whenever data or theme
+ * change, so `update` may be called any number of times.
+ */
+
+import { Flipbook } from "./instance.js";
+
+const SHEETS = ["flipbook.css", "panels.css", "controls.css"];
+
+/** @type {WeakMap<ParentNode, {book: Flipbook|null, component: Object}>} */
+const instances = new WeakMap();
+
+/** @param {{data: Object, parentElement: ParentNode, setStateValue: (name: string, value: any) => void}} component */
+export function update(component) {
+  const place = component.parentElement;
+  const known = instances.get(place);
+  if (known) {
+    known.component = component;
+    known.book?.update(component);
+    return;
+  }
+  const entry = { book: null, component };
+  instances.set(place, entry);
+  // Nothing is built before the style sheets are there: a picture measures its place when it is made.
+  Promise.all(SHEETS.map((name) => load(place, name))).then(() => {
+    if (instances.get(place) === entry) open(entry, place);
+  });
+}
+
+function open(entry, place) {
+  entry.book = new Flipbook(place.querySelector(".fb"), entry.component);
+  entry.book.update(entry.component);
+  window.__flipbook = entry.book.handle;
+}
+
+/** Add a style sheet that lies beside this file, in the same version. */
+function load(place, name) {
+  const link = document.createElement("link");
+  link.rel = "stylesheet";
+  const address = new URL(name, import.meta.url);
+  address.search = new URL(import.meta.url).search;
+  link.href = address.href;
+  return new Promise((resolve) => {
+    link.onload = resolve;
+    link.onerror = resolve;
+    place.prepend(link);
+  });
+}
+
+/** Leave no socket, timer or observer behind. @param {ParentNode} place */
+export function destroy(place) {
+  instances.get(place)?.book?.destroy();
+  instances.delete(place);
+}

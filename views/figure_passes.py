@@ -1,0 +1,109 @@
+"""When each pass ran: one block a pass on a time axis to scale, prefill and decode in rows of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from engine.account.metrics import timings
+from engine.account.record import Pass, Phase, Run
+from lessons.filters import milliseconds
+from views.evidence import source_line, timing_evidence
+from views.figure_style import FAINT, Drawn, styled
+from views.palette import COLOURS, Theme
+from views.safe_text import plotly_text, token_label
+from views.words import _, ngettext
+
+PATTERNS: dict[Phase, str] = {"prefill": "", "decode": "/"}
+"""A second sign beside the colour: prefill is solid, decode is hatched."""
+
+_LABELLED_PASSES = 14
+"""Up to so many passes, each block has room for the token that it emitted."""
+
+
+def passes_figure(run: Run, theme: Theme, *, recorded: bool) -> Drawn:
+    """Pass durations of a run that has at least one pass."""
+    figure = go.Figure()
+    for phase in ("decode", "prefill"):
+        figure.add_trace(_blocks(run.passes, phase, theme, labelled=len(run.passes) <= _LABELLED_PASSES))
+    styled(figure, theme, height=210)
+    end_ms = run.passes[-1].end_ns / 1e6
+    figure.update_layout(bargap=0.25, barmode="overlay")
+    figure.update_xaxes(title_text=_("ms since the request arrived"), range=[0, end_ms * 1.02])
+    figure.update_yaxes(showgrid=False, tickfont_size=14)
+    _mark_first_token(figure, run, theme)
+    return Drawn(
+        figure=figure,
+        title=_("When each pass ran"),
+        description=_description(run),
+        evidence=timing_evidence(run, recorded=recorded),
+        how=_(
+            "The engine reads a monotonic clock when a pass starts and again when its tokens exist, sampling included. "
+            "The blocks are those times, to scale. {source}."
+        ).format(source=source_line(run, recorded=recorded)),
+        table=_table(run.passes),
+    )
+
+
+def _blocks(passes: Sequence[Pass], phase: Phase, theme: Theme, *, labelled: bool) -> go.Bar:
+    chosen = [one for one in passes if one.phase == phase]
+    tokens = [_emitted(one) for one in chosen]
+    return go.Bar(
+        name=phase,
+        orientation="h",
+        base=[one.start_ns / 1e6 for one in chosen],
+        x=[(one.end_ns - one.start_ns) / 1e6 for one in chosen],
+        y=[phase] * len(chosen),
+        text=tokens if labelled else None,
+        textposition="outside" if phase == "prefill" else "inside",
+        insidetextanchor="middle",
+        textangle=0,
+        cliponaxis=False,
+        marker={
+            "color": COLOURS[theme][phase],
+            "line": {"width": 1, "color": "#ffffff" if theme == "light" else "#0b1020"},
+            "pattern": {"shape": PATTERNS[phase], "fillmode": "overlay", "size": 7, "solidity": 0.12},
+        },
+        customdata=[[one.number + 1, len(one.token_ids), token] for one, token in zip(chosen, tokens, strict=True)],
+        hovertemplate=_("pass %{customdata[0]} · %{x:.2f} ms<br>tokens in: %{customdata[1]}<br>out: %{customdata[2]}")
+        + "<extra></extra>",
+    )
+
+
+def _mark_first_token(figure: go.Figure, run: Run, theme: Theme) -> None:
+    """The wait that a person feels before anything appears."""
+    ttft_ns = timings(run).ttft_ns
+    if ttft_ns is None:
+        return
+    figure.add_vline(
+        x=ttft_ns / 1e6, line_width=1, line_dash="dot", line_color=FAINT[theme],
+        annotation={
+            "text": _("first token after {time}").format(time=milliseconds(ttft_ns)),
+            "font": {"size": 13, "color": FAINT[theme]}, "xanchor": "left", "yanchor": "top", "y": 0.98,
+        },
+    )  # fmt: skip
+
+
+def _description(run: Run) -> str:
+    decodes = sum(one.phase == "decode" for one in run.passes)
+    return ngettext(
+        "Time line of {n} pass in {time}.",
+        "Time line of {n} passes in {time}, {decodes} of them decodes.",
+        len(run.passes),
+    ).format(n=len(run.passes), time=milliseconds(run.passes[-1].end_ns), decodes=decodes)
+
+
+def _emitted(one: Pass) -> str:
+    return plotly_text(" ".join(token_label(emission.token.text) for emission in one.emitted), longest=12)
+
+
+def _table(passes: Sequence[Pass]) -> dict[str, list[object]]:
+    return {
+        _("pass"): [one.number + 1 for one in passes],
+        _("phase"): [one.phase for one in passes],
+        _("tokens in"): [len(one.token_ids) for one in passes],
+        _("start (ms)"): [round(one.start_ns / 1e6, 3) for one in passes],
+        _("duration (ms)"): [round((one.end_ns - one.start_ns) / 1e6, 3) for one in passes],
+        _("token out"): [" ".join(token_label(out.token.text) for out in one.emitted) for one in passes],
+    }

@@ -1,0 +1,73 @@
+"""How every Plotly figure looks and stands on a page: our colours, no tool bar, a description, a table.
+
+`theme=None` keeps Streamlit from recolouring what has a meaning. A figure stands still; what moves is the flipbook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from views.evidence import Evidence, evidence_row
+from views.palette import Theme
+from views.words import _
+
+TEXT: dict[Theme, str] = {"light": "#0f172a", "dark": "#e8ecf8"}
+FAINT: dict[Theme, str] = {"light": "#475569", "dark": "#a8b3cf"}
+GRID: dict[Theme, str] = {"light": "#e2e8f0", "dark": "#2b3860"}
+
+_FONT = "system-ui, sans-serif"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure with all that stands around it."""
+
+    figure: go.Figure
+    title: str
+    description: str
+    """What it shows, in a sentence or two, for whoever cannot see it."""
+    evidence: Evidence
+    how: str
+    """Markdown: how its numbers were made."""
+    table: Mapping[str, Sequence[Any]]
+    """The same numbers as columns."""
+
+
+def styled(figure: go.Figure, theme: Theme, height: int) -> go.Figure:
+    """The house's look on a figure: transparent ground, quiet grid, no drag, labels readable at 390 px."""
+    axis = {
+        "gridcolor": GRID[theme], "linecolor": GRID[theme], "zeroline": False, "automargin": True,
+        "tickfont": {"color": FAINT[theme], "size": 13}, "title": {"font": {"color": FAINT[theme], "size": 13}},
+        "fixedrange": True,
+    }  # fmt: skip
+    figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 8, "t": 12, "b": 8},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"family": _FONT, "color": TEXT[theme], "size": 14},
+        hoverlabel={"font": {"family": _FONT, "size": 13}},
+        dragmode=False,
+        showlegend=False,
+    )
+    figure.update_xaxes(**axis)
+    figure.update_yaxes(**axis)
+    return figure
+
+
+def show(drawn: Drawn, *, key: str) -> None:
+    """Put a figure on the page with its title, evidence and table."""
+    st.markdown(f"##### {drawn.title}")
+    st.plotly_chart(
+        drawn.figure, theme=None, width="stretch", key=f"plot-{key}", alt=drawn.description,
+        config={"displayModeBar": False, "responsive": True},
+    )  # fmt: skip
+    evidence_row(drawn.evidence, drawn.how, key=key)
+    with st.expander(_("The numbers as a table"), key=f"table-{key}"):
+        st.dataframe(pd.DataFrame(dict(drawn.table)), hide_index=True, width="stretch")

@@ -1,0 +1,51 @@
+"""One run with every setting, and every instrument on it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from engine.account.record import Sampling
+from lessons import catalogue
+from views.asking import begin, show_engine_notice, show_refusal
+from views.instruments import show_figure, show_flipbook, show_timings, show_trace
+from views.page_state import PageState
+from views.run_form import lab_form, note_unfamiliar
+from views.scene import scene_of
+from views.words import _
+
+DEFAULT = Sampling(temperature=0.7, top_k=0, top_p=1.0, seed=0, max_new_tokens=60)
+"""A short story that ends where the model ends it; temperature as the model card's samples use it."""
+
+
+def show_lab() -> None:
+    """Draw the Lab: the form, then the run in view with everything that can be said of it."""
+    page = PageState("lab", DEFAULT)
+    problems = page.open()
+    example = catalogue.lessons()[0].front
+    st.markdown(_("One prompt, every setting, every instrument. Until you run something, a recording is on the page."))
+    for problem in problems:
+        st.warning(problem)
+    asked = lab_form(page, example.prompt)
+    note_unfamiliar(st.session_state[page.key("prompt")], example.model)
+    if asked is not None:
+        begin(page, asked, replaces=scene_of(page, example.recording))
+        st.rerun()
+    show_refusal(page)
+    show_engine_notice()
+    st.fragment(_rest, key=page.key("rest"))(page, example.recording)
+
+
+def _rest(page: PageState, recording: str) -> None:
+    """The picture and the instruments; a fragment, so the run is looked up anew each time."""
+    scene = scene_of(page, recording)
+    show_flipbook(scene, reveal=True)
+    if not scene.ended:
+        st.caption(_("Timings and figures appear here when the run has ended."))
+        return
+    st.header(_("Timings"), anchor="timings")
+    show_timings(scene)
+    show_figure(scene, "passes")
+    st.header(_("Memory"), anchor="memory")
+    show_figure(scene, "memory")
+    st.header(_("Inside one DeltaNet head"), anchor="inside")
+    show_trace(scene)

@@ -1,0 +1,180 @@
+"""Put a lesson on the page: its blocks in order, with what a guess keeps shut still shut.
+
+The top of a lesson, down to its picture, is drawn by the page; the picture and all beneath it are one fragment, so that
+the end of a run or a new step redraws them alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import streamlit as st
+
+from lessons.code_source import SourceError, excerpt
+from lessons.structure import Block, Lesson
+from views.asking import ask_for_run, begin_pending, is_pending, show_refusal
+from views.instruments import show_figure, show_flipbook, show_timings, show_trace
+from views.page_state import PageState
+from views.prose import filled
+from views.questions import ask_guess, committed, show_check, show_comparison
+from views.scene import Scene, lesson_sampling, scene_of
+from views.words import _
+
+DEPTHS = {"concept": _("In words"), "maths": _("In formulas"), "code": _("In code")}
+
+ALWAYS_OPEN = frozenset({"notes", "sources"})
+"""What stands at the end of a lesson whether or not its guess has been made."""
+
+
+def show_lesson(lesson: Lesson) -> None:
+    """Draw the whole lesson for the visitor's state."""
+    page = PageState(lesson.slug, lesson_sampling(lesson))
+    problems = page.open()
+    _head(lesson)
+    for problem in problems:
+        st.warning(problem)
+    before, rest = _split_at_picture(lesson)
+    scene = scene_of(page, lesson.front.recording)
+    for block in before:
+        _show_before(lesson, block, scene)
+    st.fragment(_rest, key=page.key("rest"))(lesson, page, rest)
+
+
+def _head(lesson: Lesson) -> None:
+    st.caption(
+        _("Lesson {number} · about {minutes} minutes").format(number=lesson.number, minutes=lesson.front.minutes)
+    )
+    st.title(lesson.front.title, anchor=False)
+    st.markdown(f"#### {lesson.front.question}")
+
+
+def _split_at_picture(lesson: Lesson) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
+    place = next((place for place, block in enumerate(lesson.blocks) if block.name == "flipbook"), len(lesson.blocks))
+    return lesson.blocks[:place], lesson.blocks[place:]
+
+
+def _show_before(lesson: Lesson, block: Block, scene: Scene) -> None:
+    """A block above the picture: words, the box, and the guess that the box leads to."""
+    match block.name:
+        case "run":
+            ask_for_run(lesson, block, scene)
+        case "predict":
+            _guess(lesson, block, scene)
+        case "screen" | "prose":
+            _words(block, scene)
+
+
+def _guess(lesson: Lesson, block: Block, scene: Scene) -> None:
+    """Asked at once, or, if the box leads to it, when a prompt waits for it or a run is in view already."""
+    if not committed(lesson, block.argument):
+        led_to = any(run.value("asks") == block.argument for run in lesson.named("run"))
+        waiting = is_pending(scene.page)
+        asked = {**scene.values, "asked.new_tokens": scene.page.link.sampling.max_new_tokens}
+        due = not led_to or waiting or not scene.recorded
+        if due and ask_guess(lesson, block, asked, runs=waiting):
+            begin_pending(scene.page)
+            st.rerun()
+    show_refusal(scene.page)
+
+
+def _rest(lesson: Lesson, page: PageState, blocks: tuple[Block, ...]) -> None:
+    """The picture and what follows it; a fragment, so the run is looked up anew each time."""
+    scene = scene_of(page, lesson.front.recording)
+    shut = False
+    for group in _depths_together(blocks):
+        name = group[0].name
+        if name == "screen":
+            was_shut, shut = shut, _is_shut(lesson, group[0], scene)
+            if shut and not was_shut:
+                _say_when_it_opens(lesson, group[0])
+        if not shut or name in ALWAYS_OPEN:
+            _show(lesson, group, scene)
+
+
+def _depths_together(blocks: Sequence[Block]) -> Iterator[list[Block]]:
+    """Neighbouring `:::depth` blocks as one group, every other block alone."""
+    group: list[Block] = []
+    for block in blocks:
+        if group and not (block.name == group[0].name == "depth"):
+            yield group
+            group = []
+        group.append(block)
+    if group:
+        yield group
+
+
+def _is_shut(lesson: Lesson, screen: Block, scene: Scene) -> bool:
+    """A screen opens when its guess has been made and the run in view has ended."""
+    after = screen.value("after")
+    return after is not None and not (committed(lesson, after) and scene.ended)
+
+
+def _say_when_it_opens(lesson: Lesson, screen: Block) -> None:
+    if committed(lesson, screen.value("after") or ""):
+        st.caption(_("What happened, and why, appears here when the run has ended."))
+    else:
+        st.caption(_("What happened, and why, appears here when you have made your guess and run it."))
+
+
+def _show(lesson: Lesson, group: list[Block], scene: Scene) -> None:
+    """One block, or the depths of one explanation. What is not drawn where it stands, like a card, is passed over."""
+    name = group[0].name
+    if name == "depth":
+        _depths(group, scene)
+    elif name in _SHOWN:
+        _SHOWN[name](lesson, group[0], scene)
+
+
+def _picture(lesson: Lesson, _block: Block, scene: Scene) -> None:
+    guesses = [one.argument for one in lesson.named("predict")]
+    show_flipbook(scene, reveal=all(committed(lesson, one) for one in guesses))
+
+
+def _words(block: Block, scene: Scene) -> None:
+    if title := block.value("title"):
+        st.header(title, anchor=block.argument)
+    if block.body:
+        st.markdown(filled(block.body, scene.values))
+
+
+def _depths(blocks: list[Block], scene: Scene) -> None:
+    """The same explanation in several depths, as tabs."""
+    for tab, block in zip(st.tabs([DEPTHS[block.argument] for block in blocks]), blocks, strict=True):
+        with tab:
+            st.markdown(filled(block.body, scene.values))
+            for reference in block.values("source"):
+                _code(reference)
+
+
+def _code(reference: str) -> None:
+    try:
+        shown = excerpt(reference)
+    except (SourceError, OSError, SyntaxError):
+        st.caption(_("This code is not here any more."))
+        return
+    st.caption(f"{shown.path}, {_('from line')} {shown.first_line}")
+    st.code(shown.code, language="python")
+
+
+def _notes(_lesson: Lesson, block: Block, scene: Scene) -> None:
+    with st.expander(_("For teachers")):
+        st.markdown(filled(block.body, scene.values))
+
+
+def _sources(_lesson: Lesson, block: Block, scene: Scene) -> None:
+    with st.expander(_("Sources")):
+        st.markdown(filled(block.body, scene.values))
+
+
+_SHOWN: dict[str, Callable[[Lesson, Block, Scene], None]] = {
+    "screen": lambda _lesson, block, scene: _words(block, scene),
+    "prose": lambda _lesson, block, scene: _words(block, scene),
+    "flipbook": _picture,
+    "compare": show_comparison,
+    "metrics": lambda _lesson, _block, scene: show_timings(scene),
+    "figure": lambda _lesson, block, scene: show_figure(scene, block.argument),
+    "trace": lambda _lesson, _block, scene: show_trace(scene),
+    "check": lambda lesson, block, scene: show_check(lesson, block, scene.values),
+    "notes": _notes,
+    "sources": _sources,
+}

@@ -1,0 +1,148 @@
+"""What a page's address carries: the run and step in view, and for a shared link the prompt and the settings.
+
+A link is read when a page opens, checked field by field, and written back when a page switch has cleared the address.
+The prompt is put into a link only when a person asks for one to share.
+
+    ?prompt=...&new=10&temperature=0.7&top_k=40&top_p=0.9&seed=3&stop=0&run=<id>&at=4
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+from urllib.parse import urlencode
+
+from engine.account.record import Sampling
+from engine.loop.request import MAX_SEED, MAX_TEMPERATURE
+from views.prompt_checks import MAX_PROMPT_CHARACTERS, prompt_problem
+from views.words import _
+
+MAX_NEW_TOKENS = 2047
+MAX_TOP_K = 4096
+MAX_STEP = 1_000_000
+
+_RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Link:
+    """What one page shows. `prompt` None: the page's own. `run` None: no live run. `at` None: wherever the run is."""
+
+    sampling: Sampling
+    prompt: str | None = None
+    run: str | None = None
+    at: int | None = None
+
+
+class _BadParameter(ValueError):
+    """A query parameter that cannot be used; the message says what would do."""
+
+
+def read_link(params: Mapping[str, str], default: Sampling) -> tuple[Link, list[str]]:
+    """The link in an address, and in plain words every parameter that had to be left out."""
+    problems: list[str] = []
+
+    def take(name: str, read: Callable[[str], _T], otherwise: _T) -> _T:
+        if name not in params:
+            return otherwise
+        try:
+            return read(params[name])
+        except _BadParameter as bad:
+            problems.append(_("{name} in the link {why}, so it was left out.").format(name=f"`{name}`", why=bad))
+            return otherwise
+
+    sampling = Sampling(
+        temperature=take("temperature", _number(0, MAX_TEMPERATURE), default.temperature),
+        top_k=take("top_k", _whole(0, MAX_TOP_K), default.top_k),
+        top_p=take("top_p", _top_p, default.top_p),
+        seed=take("seed", _whole(0, MAX_SEED), default.seed),
+        max_new_tokens=take("new", _whole(1, MAX_NEW_TOKENS), default.max_new_tokens),
+        ignore_eos=take("stop", _stop, not default.ignore_eos) is False,
+    )
+    link = Link(
+        sampling=sampling,
+        prompt=take("prompt", _prompt, None),
+        run=take("run", _run_id, None),
+        at=take("at", _whole(0, MAX_STEP), None),
+    )
+    return link, problems
+
+
+def write_link(link: Link, default: Sampling) -> dict[str, str]:
+    """The parameters of a link; what equals the page's default is left out."""
+    sampling = link.sampling
+    params: dict[str, str] = {}
+    if link.prompt is not None:
+        params["prompt"] = link.prompt
+    if sampling.max_new_tokens != default.max_new_tokens:
+        params["new"] = str(sampling.max_new_tokens)
+    for name in ("temperature", "top_k", "top_p", "seed"):
+        if getattr(sampling, name) != getattr(default, name):
+            params[name] = repr(getattr(sampling, name))
+    if sampling.ignore_eos != default.ignore_eos:
+        params["stop"] = "0" if sampling.ignore_eos else "1"
+    if link.run is not None:
+        params["run"] = link.run
+    if link.at is not None:
+        params["at"] = str(link.at)
+    return params
+
+
+def address(base: str | None, params: Mapping[str, str]) -> str:
+    """A whole address: the page's own without its query, and the parameters."""
+    page = (base or "").partition("?")[0].partition("#")[0]
+    return f"{page}?{urlencode(params)}" if params else page
+
+
+def _number(low: float, high: float) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = float("nan")
+        # The comparison is also false for "nan", which float() reads gladly.
+        if not low <= value <= high:
+            raise _BadParameter(_("must be a number from {low} to {high}").format(low=low, high=f"{high:g}"))
+        return value
+
+    return read
+
+
+def _whole(low: int, high: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdecimal() and len(text) <= 16 and low <= int(text) <= high):
+            raise _BadParameter(_("must be a whole number from {low} to {high}").format(low=low, high=high))
+        return int(text)
+
+    return read
+
+
+def _top_p(text: str) -> float:
+    value = _number(0, 1)(text)
+    if value == 0:
+        raise _BadParameter(_("must be above 0 and at most 1"))
+    return value
+
+
+def _stop(text: str) -> bool:
+    if text not in ("0", "1"):
+        raise _BadParameter(_("must be 1 or 0"))
+    return text == "1"
+
+
+def _prompt(text: str) -> str:
+    if len(text) > MAX_PROMPT_CHARACTERS:
+        raise _BadParameter(_("is longer than {n} characters").format(n=f"{MAX_PROMPT_CHARACTERS:,}"))
+    if problem := prompt_problem(text):
+        raise _BadParameter(_("cannot be used ({why})").format(why=problem.rstrip(".")))
+    return text
+
+
+def _run_id(text: str) -> str:
+    if not _RUN_ID.fullmatch(text):
+        raise _BadParameter(_("is not the id of a run"))
+    return text

@@ -1,0 +1,33 @@
+"""The script that Streamlit runs for every visitor: the site's frame, then the page that the address names.
+
+It lies here and not beside pages/, because Streamlit serves a `pages` folder next to its script by itself, past
+`st.navigation`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import streamlit as st
+
+ROOT = Path(__file__).resolve().parent.parent
+if str(ROOT) not in sys.path:
+    # Streamlit puts this script's folder on the path, not the project's.
+    sys.path.insert(0, str(ROOT))
+
+from views.site import sections  # noqa: E402  (needs the path)
+from views.words import _  # noqa: E402
+
+
+def enter() -> None:
+    """The front door leads to the first lesson, under the lesson's own address."""
+    first = next(iter(sections().values()))[0]
+    st.switch_page(first, query_params=st.query_params.to_dict())
+
+
+st.set_page_config(page_title=_("Two Speeds"), page_icon="🎞️", layout="wide")
+door = st.Page(enter, title=_("Two Speeds"), url_path="start", default=True, visibility="hidden")
+page = st.navigation({"": [door], **sections()})
+st.session_state["address"] = page.url_path
+page.run()

@@ -1,0 +1,71 @@
+"""What one page of one visitor is about: its link, kept in the session and mirrored in the address.
+
+A page switch empties the address; coming back restores it. An address that did not come from here (a shared link, the
+Back button) is read and obeyed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from engine.account.record import Sampling
+from views.links import Link, read_link, write_link
+
+KNOWN = ("prompt", "new", "temperature", "top_k", "top_p", "seed", "stop", "run", "at")
+
+
+@dataclass(frozen=True)
+class PageState:
+    """One page's place in the session. `name` is the page's address, `default` its own settings."""
+
+    name: str
+    default: Sampling
+
+    @property
+    def link(self) -> Link:
+        """What the page is about now."""
+        link: Link = st.session_state.setdefault(self.key("link"), Link(self.default))
+        return link
+
+    def key(self, what: str) -> str:
+        """A session or widget key that belongs to this page alone."""
+        return f"{what}.{self.name}"
+
+    def open(self) -> list[str]:
+        """Read the address, or restore it after a page switch; what could not be read, in plain words."""
+        here = {name: st.query_params[name] for name in KNOWN if name in st.query_params}
+        if here and here != st.session_state.get(self.key("written")):
+            link, problems = read_link(here, self.default)
+            st.session_state[self.key("link")] = link
+            st.session_state[self.key("written")] = here
+            st.session_state[self.key("problems")] = problems
+            st.session_state[self.key("arrived")] = True
+        elif not here and self.key("link") in st.session_state:
+            self._write(self.link)
+        kept: list[str] = st.session_state.get(self.key("problems"), [])
+        return kept
+
+    def take_arrival(self) -> bool:
+        """Whether a link was read since this was last asked: then the boxes are to show what it carries."""
+        return bool(st.session_state.pop(self.key("arrived"), False))
+
+    def start_run(self, run_id: str, sampling: Sampling) -> None:
+        """A new run is in view; what a link brought has been used."""
+        st.session_state[self.key("problems")] = []
+        self._write(Link(sampling, run=run_id))
+
+    def go_to(self, step: int | None) -> None:
+        """The step that the person has settled on."""
+        if step is not None and step != self.link.at:
+            self._write(replace(self.link, at=step))
+
+    def _write(self, link: Link) -> None:
+        params = write_link(link, self.default)
+        st.session_state[self.key("link")] = link
+        st.session_state[self.key("written")] = params
+        for name in KNOWN:
+            if name in st.query_params and name not in params:
+                del st.query_params[name]
+        st.query_params.update(params)

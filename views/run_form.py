@@ -1,0 +1,114 @@
+"""Where a prompt is typed: the one box of a lesson, and the Lab's form with every setting.
+
+What was typed stays: through a refused prompt, a rerun and a page switch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from engine.account.record import Sampling
+from engine.loop.request import MAX_SEED, MAX_TEMPERATURE
+from views.links import MAX_NEW_TOKENS, MAX_TOP_K
+from views.page_state import PageState
+from views.prompt_checks import prompt_problem, unfamiliar
+from views.words import _
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A prompt and settings that a person has sent off."""
+
+    prompt: str
+    sampling: Sampling
+
+
+def prompt_box(page: PageState, first_prompt: str) -> Asked | None:
+    """One line and a button; what was asked if it was sent now and can be run, with the problem beneath it if not."""
+    key = _filled_prompt(page, first_prompt)
+    with st.form(page.key("ask"), border=False):
+        box, button = st.columns([5, 1], vertical_alignment="bottom")
+        prompt = box.text_input(_("Begin a story"), key=key, persist_state="session", autocomplete="off")
+        sent = button.form_submit_button(_("Run it"), type="primary", width="stretch")
+    return _checked(Asked(prompt, page.link.sampling)) if sent else None
+
+
+def lab_form(page: PageState, first_prompt: str) -> Asked | None:
+    """The prompt and every setting; what was asked if it was sent now and can be run."""
+    key = _filled_prompt(page, first_prompt)
+    with st.form(page.key("ask"), border=True):
+        prompt = st.text_area(_("Prompt"), key=key, persist_state="session", height=110)
+        sampling = _settings(page)
+        sent = st.form_submit_button(_("Run it"), type="primary")
+    return _checked(Asked(prompt, sampling)) if sent else None
+
+
+def _filled_prompt(page: PageState, first_prompt: str) -> str:
+    """The box's key, with what a link brought or the page's own prompt in it; a person's own text is left alone."""
+    key = page.key("prompt")
+    if page.take_arrival():
+        _fill_settings(page)
+        if page.link.prompt is not None:
+            st.session_state[key] = page.link.prompt
+    st.session_state.setdefault(key, first_prompt)
+    return key
+
+
+def _checked(asked: Asked) -> Asked | None:
+    if problem := prompt_problem(asked.prompt):
+        st.error(problem)
+        return None
+    return asked
+
+
+def note_unfamiliar(prompt: str, model: str) -> None:
+    """Say that the story model knows only ASCII, when there is anything else."""
+    if model == "story" and unfamiliar(prompt):
+        st.info(
+            _(
+                "This model has only ever read plain English text (ASCII). It takes other characters in byte by byte "
+                "and will run, but do not expect sense from what follows."
+            )
+        )
+
+
+def _fill_settings(page: PageState) -> None:
+    """Put a link's settings into the Lab's boxes."""
+    sampling = page.link.sampling
+    st.session_state[page.key("new")] = sampling.max_new_tokens
+    st.session_state[page.key("temperature")] = float(sampling.temperature)
+    st.session_state[page.key("top_k")] = sampling.top_k
+    st.session_state[page.key("top_p")] = float(sampling.top_p)
+    st.session_state[page.key("seed")] = sampling.seed
+    st.session_state[page.key("stop")] = not sampling.ignore_eos
+
+
+def _settings(page: PageState) -> Sampling:
+    """The boxes of the settings. Their limits are the engine's, so what they accept, it accepts."""
+    if page.key("new") not in st.session_state:
+        _fill_settings(page)
+    with st.grid(3, min_column_width=200):
+        new = _whole(page, "new", _("New tokens"), 1, MAX_NEW_TOKENS, _("How many tokens to write at most."))
+        temperature = st.number_input(
+            _("Temperature"), 0.0, MAX_TEMPERATURE, step=0.1, format="%.2f", key=page.key("temperature"),
+            persist_state="session",
+            help=_("0 always takes the likeliest token. Higher values flatten the odds before a token is drawn."),
+        )  # fmt: skip
+        top_k = _whole(page, "top_k", _("Top-k"), 0, MAX_TOP_K, _("Draw among the k likeliest tokens; 0 is off."))
+        top_p = st.number_input(
+            _("Top-p"), 0.01, 1.0, step=0.05, format="%.2f", key=page.key("top_p"), persist_state="session",
+            help=_("Draw among the likeliest tokens that together reach this probability; 1 is off."),
+        )  # fmt: skip
+        seed = _whole(page, "seed", _("Seed"), 0, MAX_SEED, _("The same seed and settings give the same text."))
+        stop = st.checkbox(
+            _("Stop at end of text"), key=page.key("stop"), persist_state="session",
+            help=_("The model has a token for the end of a story. Off: it goes on until the number of new tokens."),
+        )  # fmt: skip
+    return Sampling(temperature, top_k, top_p, seed, new, ignore_eos=not stop)
+
+
+def _whole(page: PageState, name: str, label: str, low: int, high: int, explanation: str) -> int:
+    value = st.number_input(label, low, high, step=1, key=page.key(name), persist_state="session", help=explanation)
+    return int(value)

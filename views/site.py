@@ -1,0 +1,42 @@
+"""The map of the site: which pages there are, under which addresses and headings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from lessons.catalogue import lessons
+from lessons.structure import Lesson
+from views.words import _
+
+PAGES = Path(__file__).resolve().parent.parent / "pages"
+
+
+def lesson_page(lesson: Lesson) -> st.Page:
+    """A lesson's page: every lesson is drawn by the same file and has an address of its own."""
+    title = f"{lesson.number} · {lesson.front.title}"
+    return st.Page(PAGES / "learn.py", title=title, url_path=lesson.slug, help=lesson.front.question)
+
+
+def lab_page() -> st.Page:
+    """The page with every setting."""
+    return st.Page(
+        PAGES / "lab.py", title=_("Lab"), url_path="lab", help=_("One run, every setting, every instrument.")
+    )
+
+
+def method_page() -> st.Page:
+    """The page about the numbers."""
+    return st.Page(
+        PAGES / "method.py", title=_("Method"), url_path="method", help=_("How every kind of number here is made.")
+    )
+
+
+def sections() -> dict[str, list[st.Page]]:
+    """The navigation: heading -> pages, in order."""
+    return {
+        _("Learn"): [lesson_page(lesson) for lesson in lessons()],
+        _("Try"): [lab_page()],
+        _("About the numbers"): [method_page()],
+    }

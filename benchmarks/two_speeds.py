@@ -94,16 +94,15 @@ def transformers_decode(folder: Path, dtype: torch.dtype) -> Callable[[int], lis
     return generate
 
 
-def step_durations(engine: Engine, new: int) -> list[int]:
-    """Durations of whole decode steps: plan, compute, sample and, if the engine does, record."""
+def time_per_step(engine: Engine, new: int) -> int:
+    """A run's time a decode step, from its second step until its record is written out, all included."""
     log = engine.submit(Request(PROMPT, SamplingParams(max_new_tokens=new, ignore_eos=True)))
     engine.step()
-    durations = []
+    started = clock()
     while not log.ended:
-        started = clock()
         engine.step()
-        durations.append(clock() - started)
-    return durations
+    _ = log.run
+    return (clock() - started) // (new - 1)
 
 
 def measure(model: str, rounds: int, new: int, threads: int | None) -> dict[str, Any]:
@@ -121,9 +120,9 @@ def measure(model: str, rounds: int, new: int, threads: int | None) -> dict[str,
         for name, generate in others.items():
             gaps[name] += generate(new)
         # Recording costs microseconds: many short turns, so that both sides see the same machine.
-        for _ in range(4):
-            steps["recorded"] += step_durations(engine, new)
-            steps["not_recorded"] += step_durations(silent, new)
+        for _ in range(8):
+            steps["recorded"].append(time_per_step(engine, new))
+            steps["not_recorded"].append(time_per_step(silent, new))
     return _summary(engine, ttft, gaps, steps)
 
 
@@ -150,7 +149,8 @@ def _summary(engine: Engine, ttft: Measured, gaps: dict[str, list[int]], steps: 
 
 
 def _table(result: dict[str, Any]) -> Table:
-    title = f"{result['model']} on {result['device']}, {result['threads']} thread(s), load {result['load_average']}"
+    load = "unknown" if result["load_average"] is None else f"{result['load_average']:.1f}"
+    title = f"{result['model']} on {result['device']}, {result['threads']} thread(s), load {load}"
     table = Table(title=title, title_justify="left")
     for name in ("what", "median", "p5", "p95", "n", "against", "wanted"):
         table.add_column(name, justify="left" if name == "what" else "right")
@@ -175,7 +175,8 @@ def main(
 ) -> None:
     """Measure the two speeds; prints a table and a last line of JSON."""
     result = measure(model, rounds, new, threads)
-    Console().print(_table(result))
+    # Wide enough for the table where standard output is a file or a narrow window.
+    Console(width=max(110, Console().width)).print(_table(result))
     print(json.dumps(result))
 
 

@@ -1,1 +1,1 @@
-"""The operations of the model: `reference` says what each computes, `cpu` and `native` compute it fast, `dispatch` chooses."""
+"""The operations of the model: `reference` says what each computes, others compute it fast, `dispatch` chooses."""

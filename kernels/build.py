@@ -1,8 +1,8 @@
 """Compiling the C++ operations for this very processor, once, into the user's cache folder.
 
 A compiler and a few seconds are all it takes; neither Python's nor torch's headers are needed, since the library speaks
-plain pointers. The file's name is made from everything that decides its content (sources, flags, compiler, processor), so
-another compiler or a cache folder shared between machines never yields a wrong library.
+plain pointers. The file's name is made from everything that decides its content (sources, flags, compiler,
+processor), so another compiler or a cache folder shared between machines never yields a wrong library.
 """
 
 from __future__ import annotations
@@ -40,13 +40,19 @@ def cache_folder() -> Path:
     if chosen := os.environ.get("TWO_SPEEDS_CACHE"):
         return Path(chosen) / "kernels"
     home = Path.home()
-    base = home / "Library/Caches" if sys.platform == "darwin" else Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
+    base = (
+        home / "Library/Caches"
+        if sys.platform == "darwin"
+        else Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
+    )
     return base / "two-speeds" / "kernels"
 
 
 def _compiler() -> str:
     named = os.environ.get("CXX")
-    found = next((path for name in ([named] if named else ["g++", "clang++", "c++"]) if (path := shutil.which(name))), None)
+    found = next(
+        (path for name in ([named] if named else ["g++", "clang++", "c++"]) if (path := shutil.which(name))), None
+    )
     if found is None:
         raise BuildError("no C++ compiler found (looked for " + (named or "g++, clang++, c++") + ")")
     return found
@@ -82,9 +88,11 @@ def _compile(compiler: str, path: Path) -> None:
     try:
         complaint = ""
         for processor_flags in ([flag] for flag in PROCESSOR_FLAGS):
-            complaint = _run([compiler, *FLAGS, *processor_flags, "-o", draft, *map(str, sorted(SOURCES.glob("*.cpp")))])
+            complaint = _run(
+                [compiler, *FLAGS, *processor_flags, "-o", draft, *map(str, sorted(SOURCES.glob("*.cpp")))]
+            )
             if not complaint:
-                os.replace(draft, path)
+                Path(draft).replace(path)
                 return
         raise BuildError(f"{compiler} refuses the C++ operations: {complaint[-2000:]}")
     finally:

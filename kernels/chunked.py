@@ -4,12 +4,12 @@ Inside a chunk that starts with the state S, with G_i the sum of the log decays 
 
     u_i = beta_i (v_i - exp(G_i) S k_i - sum over j < i of exp(G_i - G_j) (k_j . k_i) u_j)
 
-which is a unit lower triangular system for all u of the chunk at once (the WY form: Gated DeltaNet, arXiv 2412.06464, section
-3.3, and Parallelizing Linear Transformers with the Delta Rule, arXiv 2406.06484). Chunks follow one another, so S is known when
-the system is solved, and one right-hand side is enough.
+which is a unit lower triangular system for all u of the chunk at once (the WY form: Gated DeltaNet, arXiv 2412.06464,
+section 3.3, and Parallelizing Linear Transformers with the Delta Rule, arXiv 2406.06484). Chunks follow one another,
+so S is known when the system is solved, and one right-hand side is enough.
 
-The system is solved by substitution, never by powers of its matrix: with a repeated key and strong writes the powers grow
-beyond what float32 can cancel again.
+The system is solved by substitution, never by powers of its matrix: with a repeated key and strong writes the powers
+grow beyond what float32 can cancel again.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ CHUNK = 64
 
 
 def chunked_delta_rule(q: Tensor, k: Tensor, v: Tensor, g: Tensor, beta: Tensor, state: Tensor, out: Tensor) -> None:
-    """`reference.gated_delta_rule` for one sequence: q, k [T, H, K]; v, out [T, H, V]; g, beta [T, H]; state [H, V, K].
+    """`reference.delta_rule` for one sequence: q, k [T, H, K]; v, out [T, H, V]; g, beta [T, H]; state [H, V, K].
 
     Writes the outputs into `out` and the last state into `state`.
     """
     for first in range(0, len(q), CHUNK):
         rows = slice(first, first + CHUNK)
-        heads_first = [x[rows].transpose(0, 1) for x in (q, k, v, g, beta)]
-        out[rows] = _one_chunk(*heads_first, state).transpose(0, 1)
+        q_, k_, v_, g_, beta_ = (x[rows].transpose(0, 1) for x in (q, k, v, g, beta))
+        out[rows] = _one_chunk(q_, k_, v_, g_, beta_, state).transpose(0, 1)
 
 
 def _one_chunk(q: Tensor, k: Tensor, v: Tensor, g: Tensor, beta: Tensor, state: Tensor) -> Tensor:

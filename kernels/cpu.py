@@ -1,7 +1,7 @@
 """The operations in torch, with as few calls as the mathematics allows: the path for machines without a C++ compiler.
 
-Signatures and meanings are those of `reference`. A pass of a small model is mostly the cost of the calls (a microsecond or
-two each), so one token of one sequence takes a short way everywhere, with the state updated in place.
+Signatures and meanings are those of `reference`. A pass of a small model is mostly the cost of the calls (a
+microsecond or two each), so one token of one sequence takes a short way everywhere, with the state updated in place.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ def swiglu_linear_add(out: Tensor, gate_up: Tensor, weight: Tensor) -> None:
 
 
 def _linear(x: Tensor, weight: Tensor) -> Tensor:
-    """x [T, I] times the transposed weight [O, I], in float32 whatever the weight is stored as.
+    """Multiply x [T, I] by the transposed weight [O, I], in float32 whatever the weight is stored as.
 
-    A bfloat16 weight is widened a block of rows at a time. torch's own bfloat16 products would round x and the result, and
+    A bfloat16 weight is widened a block of rows at a time. torch's own bfloat16 products would round x and the
+    result, and
     for the small matrices of one token they are no faster.
     """
     if weight.dtype == x.dtype:
@@ -57,7 +58,7 @@ def _linear(x: Tensor, weight: Tensor) -> Tensor:
 
 
 def _widened(weight: Tensor) -> Tensor:
-    """The weight as float32, in a buffer that the next call overwrites: a fresh one would cost its page faults each time."""
+    """The weight as float32, in a buffer that the next call overwrites: a fresh one would cost page faults."""
     n = weight.numel()
     if getattr(_scratch, "buffer", None) is None or n > len(_scratch.buffer):
         _scratch.buffer = torch.empty(n)
@@ -180,5 +181,7 @@ def _attend(q: Tensor, keys: Tensor, values: Tensor, table: Tensor, held: int, o
         torch.bmm(weights, v, out=out[0])
         return
     visible = torch.arange(held) <= torch.arange(held - n, held)[:, None]
-    heads = F.scaled_dot_product_attention(q.transpose(0, 1)[None], k[None], v[None], attn_mask=visible, enable_gqa=True)
+    heads = F.scaled_dot_product_attention(
+        q.transpose(0, 1)[None], k[None], v[None], attn_mask=visible, enable_gqa=True
+    )
     out.copy_(heads[0].transpose(0, 1).view_as(out))

@@ -1,14 +1,18 @@
 """One table: operation -> implementation. The model calls through it, tests replace entries, the record names them.
 
-An implementation is a module of `kernels` with functions of the names in `OPERATIONS`; it may lack some. For each operation
-the first module of `PREFERENCE` that has it and is available here is taken; `reference` has them all.
+An implementation is a module of `kernels` with functions of the names in `OPERATIONS`; it may lack some. For each
+operation the first module of `PREFERENCE` that has it and works here is taken; `reference` has them all.
+TWO_SPEEDS_KERNELS in the environment names a module to take before the others.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import logging
+import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 OPERATIONS = (
@@ -26,7 +30,7 @@ Operation = Callable[..., Any]
 
 
 class Table:
-    """The operations as attributes: `table.linear_add(out, x, weight)`."""
+    """The operations as attributes: `table.linear_add(out, x, weight)`. Empty until `prepare`."""
 
     embedding: Operation
     norm_linear: Operation
@@ -36,56 +40,50 @@ class Table:
     gated_attention: Operation
 
     def __init__(self) -> None:
-        self._names: dict[str, str] = {}
-
-    def choose(self, operation: str, implementation: str) -> None:
-        """Take the operation from that module; raises LookupError if it has none."""
-        if operation not in OPERATIONS:
-            raise LookupError(f"no operation is called {operation!r}; there are {', '.join(OPERATIONS)}")
-        function = getattr(importlib.import_module(f"kernels.{implementation}"), operation, None)
-        if function is None:
-            raise LookupError(f"kernels.{implementation} has no {operation}")
-        self.put(operation, implementation, function)
+        self.names: dict[str, str] = {}
 
     def put(self, operation: str, name: str, function: Operation) -> None:
-        """Take this very function, and report it by that name."""
+        """Take this function for the operation and report it by that name, or raise LookupError for an unknown one."""
+        if operation not in OPERATIONS:
+            raise LookupError(f"no operation is called {operation!r}; there are {', '.join(OPERATIONS)}")
         setattr(self, operation, function)
-        self._names[operation] = name
-
-    def in_use(self) -> dict[str, str]:
-        """Operation -> the implementation that runs."""
-        return dict(self._names)
+        self.names[operation] = name
 
 
 table = Table()
 
 
-def _fill() -> None:
-    for operation in OPERATIONS:
-        for implementation in PREFERENCE:
-            try:
-                table.choose(operation, implementation)
-            except LookupError:
-                continue
-            break
+def prepare() -> None:
+    """Fill the table if that has not happened yet. Compiling may take seconds, so this is part of loading a model."""
+    if table.names:
+        return
+    chosen = os.environ.get("TWO_SPEEDS_KERNELS")
+    for name in dict.fromkeys([*([chosen] if chosen else []), *PREFERENCE]):
+        module = _implementation(name)
+        for operation in OPERATIONS:
+            if operation not in table.names and hasattr(module, operation):
+                table.put(operation, name, getattr(module, operation))
 
 
 def in_use() -> dict[str, str]:
     """Operation -> the implementation that runs, for the record's `Device.kernels`."""
-    return table.in_use()
+    prepare()
+    return {operation: table.names[operation] for operation in OPERATIONS}
 
 
-@contextmanager
+@contextlib.contextmanager
 def override(**implementations: str | Operation) -> Iterator[None]:
     """For a while, take operations from other modules or from given functions.
 
-    `override(gated_delta_net="reference")`; a function is reported by its name. `override_all("reference")` takes every one.
+    `override(gated_delta_net="reference")`; a function is reported by its own name. Raises LookupError for an
+    operation or an implementation that does not exist.
     """
-    before = {operation: (table._names[operation], getattr(table, operation)) for operation in implementations}
+    prepare()
+    before = {operation: (name, getattr(table, operation)) for operation, name in table.names.items()}
     try:
         for operation, chosen in implementations.items():
             if isinstance(chosen, str):
-                table.choose(operation, chosen)
+                table.put(operation, chosen, _function(chosen, operation))
             else:
                 table.put(operation, getattr(chosen, "__name__", "override"), chosen)
         yield
@@ -94,10 +92,23 @@ def override(**implementations: str | Operation) -> Iterator[None]:
             table.put(operation, name, function)
 
 
-def override_all(implementation: str) -> Any:
+def override_all(implementation: str) -> contextlib.AbstractContextManager[None]:
     """`override` of every operation that the module has; the others stay as they are."""
     module = importlib.import_module(f"kernels.{implementation}")
-    return override(**{name: implementation for name in OPERATIONS if hasattr(module, name)})
+    return override(**{operation: implementation for operation in OPERATIONS if hasattr(module, operation)})
 
 
-_fill()
+def _function(implementation: str, operation: str) -> Operation:
+    function: Operation | None = getattr(importlib.import_module(f"kernels.{implementation}"), operation, None)
+    if function is None:
+        raise LookupError(f"kernels.{implementation} has no {operation}")
+    return function
+
+
+def _implementation(name: str) -> ModuleType | None:
+    """The module, or None with a warning where it cannot work here (no compiler, say): the next one serves."""
+    try:
+        return importlib.import_module(f"kernels.{name}")
+    except (ImportError, OSError, RuntimeError) as error:
+        logging.getLogger(__name__).warning("kernels.%s is not used: %s", name, error)
+        return None

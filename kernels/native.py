@@ -1,7 +1,7 @@
-"""The operations in C++ (`cpp/`), compiled for this processor at first use. Signatures and meanings are those of `reference`.
+"""The operations in C++ (`cpp/`), compiled for this processor at first use; signatures are those of `reference`.
 
-A pass over a few tokens is a matter of microseconds a call, so tensors go over as bare addresses. Passes over many tokens
-take torch's matrix products instead, which are made for them.
+A pass over a few tokens is a matter of microseconds a call, so tensors go over as bare addresses. Passes over many
+tokens take torch's matrix products instead, which are made for them.
 """
 
 from __future__ import annotations
@@ -88,9 +88,9 @@ def gated_delta_net(
     key_heads = (taps.shape[1] - n_heads * value_dim) // (2 * key_dim)
     out = torch.empty(tokens, n_heads * value_dim)
     _gated_delta_net(
-        torch.get_num_threads(), out.data_ptr(), _at(projected), taps.data_ptr(), decay_rate.data_ptr(), dt_bias.data_ptr(),
-        norm_weight.data_ptr(), eps, _at(windows), _at(states), bounds.data_ptr(), slots.data_ptr(),
-        _integers(slots.shape[0], tokens, key_heads, n_heads, key_dim, value_dim, taps.shape[0]),
+        torch.get_num_threads(), out.data_ptr(), _at(projected), taps.data_ptr(), decay_rate.data_ptr(),
+        dt_bias.data_ptr(), norm_weight.data_ptr(), eps, _at(windows), _at(states), bounds.data_ptr(),
+        slots.data_ptr(), _integers(slots.shape[0], tokens, key_heads, n_heads, key_dim, value_dim, taps.shape[0]),
     )  # fmt: skip
     return out
 
@@ -106,9 +106,10 @@ def gated_attention(
     sequences, table_width = page_tables.shape
     out = torch.empty(tokens, n_heads * dim)
     _gated_attention[keys.dtype](
-        torch.get_num_threads(), out.data_ptr(), _at(projected), q_scale.data_ptr(), k_scale.data_ptr(), eps, rotary.data_ptr(),
-        _at(keys), _at(values), positions.data_ptr(), kv_rows.data_ptr(), page_tables.data_ptr(), bounds.data_ptr(),
-        _integers(sequences, tokens, n_heads, n_kv_heads, dim, rotary.shape[1], n_pages, page_size, table_width),
+        torch.get_num_threads(), out.data_ptr(), _at(projected), q_scale.data_ptr(), k_scale.data_ptr(), eps,
+        rotary.data_ptr(), _at(keys), _at(values), positions.data_ptr(), kv_rows.data_ptr(), page_tables.data_ptr(),
+        bounds.data_ptr(), _integers(sequences, tokens, n_heads, n_kv_heads, dim, rotary.shape[1], n_pages, page_size,
+        table_width),
     )  # fmt: skip
     return out
 

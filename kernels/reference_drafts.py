@@ -1,7 +1,9 @@
-"""Drafted passes in plain torch: what several guessed tokens would give, with the memory left alone until some are accepted.
+"""Drafted passes in plain torch: what several guessed tokens would give, with the memory left alone until some are
+accepted.
 
-Beside `reference`, whose conventions these share. A pass over drafts computes outputs and a journal of what each token would
-write; `fold` and `fold_windows` then apply the first `accepted[b]` tokens of sequence b, and the rest never happened.
+Beside `reference`, whose conventions these share. A pass over drafts computes outputs and a journal of what each
+token would write; `fold` and `fold_windows` then apply the first `accepted[b]` tokens of sequence b, and the rest
+never happened.
 """
 
 from __future__ import annotations
@@ -13,13 +15,13 @@ from kernels.reference import decay_and_write_strength, split_heads
 
 
 def drafted_delta_rule(
-    qkv: Tensor, a: Tensor, b: Tensor, decay_rate: Tensor, dt_bias: Tensor, states: Tensor, bounds: Tensor, slots: Tensor,
-    n_key_heads: int,
+    qkv: Tensor, a: Tensor, b: Tensor, decay_rate: Tensor, dt_bias: Tensor, states: Tensor, bounds: Tensor,
+    slots: Tensor, n_key_heads: int,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """`reference.gated_delta_rule` with the states untouched, and a journal.
 
-    Outputs are read from the state before the pass and the tokens' own writes, without forming the states in between: with
-    G_t the sum of g up to token t,
+    Outputs are read from the state before the pass and the tokens' own writes, without forming the states in between:
+    with G_t the sum of g up to token t,
 
         S_t x = e^{G_t} S_0 x + sum over i <= t of e^{G_t - G_i} (k_i . x) u_i
 

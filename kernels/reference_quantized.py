@@ -1,7 +1,8 @@
 """Matrix products with quantized weights in plain torch: what the stored numbers mean, and how they are made.
 
 Beside `reference`, whose conventions these share. Quantization is round to nearest. int8 has one scale a row (arXiv
-2208.07339); int4 has a scale and a zero for every group of columns (arXiv 2212.09720), stored in the dtype of the weights.
+2208.07339); int4 has a scale and a zero for every group of columns (arXiv 2212.09720), stored in the dtype of the
+weights.
 """
 
 from __future__ import annotations
@@ -11,23 +12,23 @@ from torch import Tensor
 
 
 def quantize_int8(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """weight [O, I] -> int8 [O, I] in -127..127 and scale [O] float32. A row of zeros has the scale 1."""
+    """Weight [O, I] -> int8 [O, I] in -127..127 and scale [O] float32. A row of zeros has the scale 1."""
     largest = weight.float().abs().amax(1)
     scale = torch.where(largest > 0, largest / 127, torch.ones_like(largest))
     return (weight.float() / scale[:, None]).round().to(torch.int8), scale
 
 
 def int8_linear(x: Tensor, weight: Tensor, scale: Tensor) -> Tensor:
-    """x [T, I] times the transpose of weight [O, I] int8 with its rows times scale [O]: [T, O]."""
+    """Multiply x [T, I] by the transpose of weight [O, I] int8, whose rows count `scale` [O] times: [T, O]."""
     return x @ weight.to(x.dtype).T * scale.to(x.dtype)
 
 
 def quantize_int4(weight: Tensor, group: int) -> tuple[Tensor, Tensor, Tensor]:
-    """weight [O, I] -> packed uint8 [O, I / 2], scale and zero [O, I / group] in the weight's dtype.
+    """Weight [O, I] -> packed uint8 [O, I / 2], scale and zero [O, I / group] in the weight's dtype.
 
-    A group's 16 levels reach from its least to its largest weight: level Q stands for (Q - 8) * scale + zero. Levels are
-    chosen for the scale and zero as stored. Within a group, byte j holds column j in its low half and column j + group / 2
-    in its high half.
+    A group's 16 levels reach from its least to its largest weight: level Q stands for (Q - 8) * scale + zero. Levels
+    are chosen for the scale and zero as stored. Within a group, byte j holds column j in its low half and column j +
+    group / 2 in its high half.
 
     Raises ValueError if the group is odd or does not divide the width.
     """
@@ -51,5 +52,5 @@ def dequantize_int4(packed: Tensor, scale: Tensor, zero: Tensor, dtype: torch.dt
 
 
 def int4_linear(x: Tensor, packed: Tensor, scale: Tensor, zero: Tensor) -> Tensor:
-    """x [T, I] times the transpose of the weights that `quantize_int4` packed: [T, O]."""
+    """Multiply x [T, I] by the transpose of the weights that `quantize_int4` packed: [T, O]."""
     return x @ dequantize_int4(packed, scale, zero, x.dtype).T

@@ -34,8 +34,9 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def milliseconds(value_ns: float) -> str:
-    """Nanoseconds written as milliseconds: "16.3 ms"."""
-    return f"{significant(value_ns / 1e6)} ms"
+    """Nanoseconds written as milliseconds, to the microsecond at most: "16.3 ms", "0.004 ms"."""
+    value = value_ns / 1e6
+    return f"{value:.3f} ms" if 0 < value < 1 else f"{significant(value)} ms"
 
 
 def binary_bytes(value: float) -> str:

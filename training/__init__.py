@@ -1,0 +1,1 @@
+"""How the bundled checkpoint was made, runnable: `python -m training --help`."""

@@ -1,7 +1,7 @@
 """Token files to training rows: which stories a pass over the mixture takes, and how they are packed."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +26,7 @@ BROAD = Stage("broad", length=512, rows=16)
 ANNEAL = Stage("anneal", length=2048, rows=4)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Position:
     """Where in a stage's endless stream of rows training stands."""
 
@@ -42,7 +42,7 @@ def load_stories(path: Path) -> list[np.ndarray]:
 
 
 def pick(source: Source, share: float, folder: Path, epoch: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """A source's stories for one pass: whole copies in turn, the renamed ones too, and a random part for the fraction left."""
+    """A source's stories for one pass: whole copies in turn, renamed ones too, and a random part for the rest."""
     copies = source.renamed + 1
     whole, rest = int(share), share - int(share)
     turns = int(np.ceil(share))
@@ -65,9 +65,9 @@ def pieces(stories: list[np.ndarray], size: int) -> Iterator[np.ndarray]:
 def pack(stories: list[np.ndarray], size: int, rng: np.random.Generator) -> np.ndarray:
     """Rows of `size` tokens, each beginning where a story begins, in random order.
 
-    A piece goes into the first open row that has room for it. When too many rows are open, the fullest is closed: what is
-    left of it is filled with the beginning of some other story. So the model meets stories from an empty state, as it will
-    when it is used, and no token is padding.
+    A piece goes into the first open row that has room for it. When too many rows are open, the fullest is closed: what
+    is left of it is filled with the beginning of some other story. So the model meets stories from an empty state, as
+    it will when it is used, and no token is padding.
     """
     parts = list(pieces([stories[i] for i in rng.permutation(len(stories))], size))
     open_rows: list[list[np.ndarray]] = []
@@ -120,5 +120,5 @@ class RowStream:
             self.position = Position(self.stage.name, self.position.epoch + 1)
             self._rows = epoch_rows(self.stage, self.folder, self.position.epoch, self.seed)
         first = self.position.row
-        self.position.row += self.stage.rows
+        self.position = replace(self.position, row=first + self.stage.rows)
         return torch.from_numpy(self._rows[first : first + self.stage.rows].astype(np.int64))

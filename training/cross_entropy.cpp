@@ -1,11 +1,16 @@
 // Softmax cross-entropy over rows of logits and its gradient, in one visit to each row while it is in the first-level cache.
 
+#include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
-#include <torch/extension.h>
+#include <ATen/ops/empty.h>
+#include <torch/library.h>
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
+
+#define FLOAT_OR_BFLOAT16(TYPE, NAME, ...) \
+  AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE(at::kFloat, __VA_ARGS__) AT_DISPATCH_CASE(at::kBFloat16, __VA_ARGS__))
 
 namespace {
 
@@ -40,7 +45,7 @@ at::Tensor forward_backward_(at::Tensor logits, at::Tensor targets) {
   at::Tensor losses = at::empty({logits.size(0)}, logits.options().dtype(at::kFloat));
   const int64_t* target = wanted.const_data_ptr<int64_t>();
   float* loss = losses.data_ptr<float>();
-  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, logits.scalar_type(), "cross_entropy", [&] {
+  FLOAT_OR_BFLOAT16(logits.scalar_type(), "cross_entropy", [&] {
     scalar_t* rows = logits.data_ptr<scalar_t>();
     at::parallel_for(0, logits.size(0), 16, [&](int64_t begin, int64_t end) {
       std::vector<float> odds(size);
@@ -50,4 +55,6 @@ at::Tensor forward_backward_(at::Tensor logits, at::Tensor targets) {
   return losses;
 }
 
-PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) { module.def("forward_backward_", &forward_backward_); }
+TORCH_LIBRARY(training_cross_entropy, library) {
+  library.def("forward_backward_(Tensor(a!) logits, Tensor targets) -> Tensor", &forward_backward_);
+}

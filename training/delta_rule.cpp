@@ -10,8 +10,11 @@
 // The gradient needs every S again. The forward pass keeps one state in `kBlock` tokens; the backward pass recomputes the
 // block's queries, keys, values and states into a scratch that stays in the second-level cache, then walks it backwards.
 
+#include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
-#include <torch/extension.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <torch/library.h>
 
 #include <algorithm>
 #include <cmath>
@@ -20,227 +23,15 @@
 #include <memory>
 #include <vector>
 
+#include "delta_convolution.h"
+#include "delta_token.h"
+
+#define FLOAT_OR_BFLOAT16(TYPE, NAME, ...) \
+  AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE(at::kFloat, __VA_ARGS__) AT_DISPATCH_CASE(at::kBFloat16, __VA_ARGS__))
+
 namespace {
 
-constexpr int64_t kDim = 64;    // size of a key and of a value
-constexpr int64_t kTaps = 4;    // width of the convolution
-constexpr int64_t kBlock = 32;  // tokens between two kept states
 constexpr int64_t kState = kDim * kDim;
-constexpr float kScale = 0.125f;  // 1 / sqrt(kDim), of the queries
-constexpr float kEpsilon = 1e-6f;
-
-// Sixteen floats.
-typedef float Lane __attribute__((vector_size(64), aligned(4)));
-
-// A key, a value or a row of the state, in four registers. (Four members and not an array, which GCC keeps in memory.)
-struct Vec {
-  Lane a, b, c, d;
-};
-inline Vec operator+(const Vec& x, const Vec& y) { return {x.a + y.a, x.b + y.b, x.c + y.c, x.d + y.d}; }
-inline Vec operator-(const Vec& x, const Vec& y) { return {x.a - y.a, x.b - y.b, x.c - y.c, x.d - y.d}; }
-inline Vec operator*(const Vec& x, const Vec& y) { return {x.a * y.a, x.b * y.b, x.c * y.c, x.d * y.d}; }
-inline Vec operator*(float s, const Vec& x) { return {s * x.a, s * x.b, s * x.c, s * x.d}; }
-
-inline Lane load_lane(const float* p) { return *reinterpret_cast<const Lane*>(p); }
-inline void store_lane(float* p, Lane x) { *reinterpret_cast<Lane*>(p) = x; }
-inline Vec load(const float* p) { return {load_lane(p), load_lane(p + 16), load_lane(p + 32), load_lane(p + 48)}; }
-inline void store(float* p, const Vec& x) {
-  store_lane(p, x.a), store_lane(p + 16, x.b), store_lane(p + 32, x.c), store_lane(p + 48, x.d);
-}
-
-// The sum of a lane by halving it.
-inline float sum(Lane x) {
-  typedef float Half __attribute__((vector_size(32)));
-  typedef float Quarter __attribute__((vector_size(16)));
-  const Half half = __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7) +
-                    __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
-  const Quarter quarter = __builtin_shufflevector(half, half, 0, 1, 2, 3) + __builtin_shufflevector(half, half, 4, 5, 6, 7);
-  return (quarter[0] + quarter[2]) + (quarter[1] + quarter[3]);
-}
-inline float sum(const Vec& x) { return sum((x.a + x.b) + (x.c + x.d)); }
-
-// ---- the delta rule, one token of one head -----------------------------------------------------------------------------
-
-// v - decay S^T k: what the state lacks of v, before it is scaled by beta. Two sums, so that additions do not wait.
-inline Vec error_of(const float* __restrict S, const float* __restrict k, const float* __restrict v, float decay) {
-  Vec even = {}, odd = {};
-  for (int64_t i = 0; i < kDim; i += 2) {
-    even = even + k[i] * load(S + i * kDim);
-    odd = odd + k[i + 1] * load(S + (i + 1) * kDim);
-  }
-  return load(v) - decay * (even + odd);
-}
-
-// S = decay S + k u^T; returns S^T q.
-inline Vec write_and_read(float* __restrict S, const float* __restrict k, const float* __restrict q, const Vec& u, float decay) {
-  Vec even = {}, odd = {};
-  for (int64_t i = 0; i < kDim; i += 2) {
-    const Vec s0 = decay * load(S + i * kDim) + k[i] * u;
-    const Vec s1 = decay * load(S + (i + 1) * kDim) + k[i + 1] * u;
-    store(S + i * kDim, s0);
-    store(S + (i + 1) * kDim, s1);
-    even = even + q[i] * s0;
-    odd = odd + q[i + 1] * s1;
-  }
-  return even + odd;
-}
-
-// to = decay from + k u^T.
-inline void write(const float* __restrict from, float* __restrict to, const float* __restrict k, const Vec& u, float decay) {
-  for (int64_t i = 0; i < kDim; ++i) store(to + i * kDim, decay * load(from + i * kDim) + k[i] * u);
-}
-
-// dS += q d_out^T: the output's share of the state's gradient; returns dS^T k, the gradient of u.
-inline Vec add_output(float* __restrict dS, const float* __restrict q, const float* __restrict k, const Vec& d_out) {
-  Vec du = {};
-  for (int64_t i = 0; i < kDim; ++i) {
-    const Vec d = load(dS + i * kDim) + q[i] * d_out;
-    store(dS + i * kDim, d);
-    du = du + k[i] * d;
-  }
-  return du;
-}
-
-struct TokenGradient {
-  float *q, *k, *v;
-  float g, beta;
-};
-
-// One token backwards. S is the state before the token; dS enters as the gradient of the state after it and leaves as
-// the gradient of the state before it.
-void backward_token(const float* __restrict q, const float* __restrict k, float decay, float beta, const Vec& error,
-                    const Vec& d_out, const float* __restrict S, float* __restrict dS, TokenGradient& grad) {
-  const Vec du = add_output(dS, q, k, d_out), u = beta * error, d_value = beta * du;
-  store(grad.v, d_value);
-  grad.beta = sum(du * error);
-  const float u_dot_d_out = sum(u * d_out);
-  const Vec d_read = -1.0f * d_value, d_read_decayed = decay * d_read;
-  Lane d_decay = {};
-  float* __restrict dq = grad.q;
-  float* __restrict dk = grad.k;
-  for (int64_t i = 0; i < kDim; ++i) {
-    const Vec s = load(S + i * kDim), d = load(dS + i * kDim);
-    const Vec d_decayed = d + k[i] * d_read;
-    store(dS + i * kDim, decay * d_decayed);
-    const Vec growth = d_decayed * s, query = s * d_out, key = d * u + s * d_read_decayed;
-    d_decay += (growth.a + growth.b) + (growth.c + growth.d);
-    dq[i] = decay * sum(query) + k[i] * u_dot_d_out;
-    dk[i] = sum(key);
-  }
-  grad.g = decay * sum(d_decay);
-}
-
-// ---- convolution, SiLU and unit length, a block of tokens of one head --------------------------------------------------
-
-enum Part { kQuery, kKey, kValue, kParts };
-
-// The three vectors of each token of a block, and what their gradient needs.
-struct Block {
-  alignas(64) float conv[kParts][kBlock][kDim];  // before the SiLU
-  alignas(64) float out[kParts][kBlock][kDim];   // what the delta rule sees
-  float inverse_norm[kParts][kBlock];            // of queries and keys
-};
-
-// Where head h of row b lies in mixed [B, T, 3 H 64] and its gradient, out [B, T, H, 64], and g, beta [B, T, H].
-// A token of mixed may be `stride` elements from the next; everything else is contiguous.
-struct Place {
-  int64_t tokens, heads, stride, row, head;
-  Place(const at::Tensor& mixed, const at::Tensor& g, int64_t bh)
-      : tokens(g.size(1)), heads(g.size(2)), stride(mixed.stride(1)), row(bh / heads), head(bh % heads) {}
-  int64_t channel(int part) const { return (part * heads + head) * kDim; }
-  int64_t mixed(int part, int64_t t) const { return (row * tokens + t) * stride + channel(part); }
-  int64_t d_mixed(int part, int64_t t) const { return (row * tokens + t) * kParts * heads * kDim + channel(part); }
-  int64_t scalar(int64_t t) const { return (row * tokens + t) * heads + head; }
-  int64_t vector(int64_t t) const { return scalar(t) * kDim; }
-};
-
-// Weights of one head's channels by tap: [part][tap][channel].
-struct Taps {
-  alignas(64) float of[kParts][kTaps][kDim];
-  Taps(const float* weight, const Place& at) {
-    for (int part = 0; part < kParts; ++part)
-      for (int64_t c = 0; c < kDim; ++c)
-        for (int64_t tap = 0; tap < kTaps; ++tap) of[part][tap][c] = weight[(at.channel(part) + c) * kTaps + tap];
-  }
-};
-
-template <typename Scalar>
-void convolve(const Scalar* mixed, const Taps& taps, const Place& at, int part, int64_t t, float* __restrict out) {
-  for (int64_t c = 0; c < kDim; ++c) out[c] = 0;
-  for (int64_t tap = std::max<int64_t>(0, kTaps - 1 - t); tap < kTaps; ++tap) {
-    const Scalar* __restrict x = mixed + at.mixed(part, t + tap - (kTaps - 1));
-    const float* __restrict w = taps.of[part][tap];
-    for (int64_t c = 0; c < kDim; ++c) out[c] += w[c] * static_cast<float>(x[c]);
-  }
-}
-
-template <typename Scalar>
-void fill(Block& block, const Scalar* mixed, const Taps& taps, const Place& at, int64_t first, int64_t count) {
-  for (int part = 0; part < kParts; ++part) {
-    for (int64_t j = 0; j < count; ++j) {
-      float* __restrict x = block.conv[part][j];
-      float* __restrict y = block.out[part][j];
-      convolve(mixed, taps, at, part, first + j, x);
-      for (int64_t c = 0; c < kDim; ++c) y[c] = x[c] / (1.0f + std::exp(-x[c]));
-      if (part == kValue) continue;
-      float squares = 0;
-      for (int64_t c = 0; c < kDim; ++c) squares += y[c] * y[c];
-      const float inverse = 1.0f / std::sqrt(squares + kEpsilon);
-      const float factor = part == kQuery ? inverse * kScale : inverse;
-      for (int64_t c = 0; c < kDim; ++c) y[c] *= factor;
-      block.inverse_norm[part][j] = inverse;
-    }
-  }
-}
-
-// From the gradient of one token's vector to that of its convolution, in place.
-void through_silu_and_norm(const Block& block, int part, int64_t j, float* __restrict d) {
-  const float* __restrict x = block.conv[part][j];
-  const float* __restrict y = block.out[part][j];
-  if (part != kValue) {
-    const float scale = part == kQuery ? kScale : 1.0f, inverse = block.inverse_norm[part][j];
-    float along = 0;
-    for (int64_t c = 0; c < kDim; ++c) along += y[c] * d[c];
-    along /= scale * scale;
-    for (int64_t c = 0; c < kDim; ++c) d[c] = inverse * scale * (d[c] - y[c] * along);
-  }
-  for (int64_t c = 0; c < kDim; ++c) {
-    const float gate = 1.0f / (1.0f + std::exp(-x[c]));
-    d[c] *= gate * (1.0f + x[c] * (1.0f - gate));
-  }
-}
-
-// Gradients of the convolution's outputs, one block and the three tokens after it: [part][token][channel].
-struct ConvGradient {
-  alignas(64) float of[kParts][kBlock + kTaps - 1][kDim] = {};
-  // Move on to the block before: its last tokens feel the first ones of this block.
-  void shift() {
-    for (auto& part : of) std::memmove(part[kBlock], part[0], (kTaps - 1) * kDim * sizeof(float));
-  }
-};
-
-template <typename Scalar>
-void through_convolution(const ConvGradient& d, const Scalar* mixed, Scalar* d_mixed, const Taps& taps, Taps& d_taps,
-                         const Place& at, int64_t first, int64_t count) {
-  for (int part = 0; part < kParts; ++part) {
-    for (int64_t j = 0; j < count; ++j) {
-      const Scalar* __restrict x = mixed + at.mixed(part, first + j);
-      Scalar* __restrict dx = d_mixed + at.d_mixed(part, first + j);
-      alignas(64) float total[kDim] = {}, input[kDim];
-      for (int64_t c = 0; c < kDim; ++c) input[c] = static_cast<float>(x[c]);
-      for (int64_t tap = 0; tap < kTaps; ++tap) {
-        const float* __restrict out = d.of[part][j + kTaps - 1 - tap];
-        const float* __restrict w = taps.of[part][tap];
-        float* __restrict dw = d_taps.of[part][tap];
-        for (int64_t c = 0; c < kDim; ++c) total[c] += w[c] * out[c];
-        for (int64_t c = 0; c < kDim; ++c) dw[c] += input[c] * out[c];
-      }
-      for (int64_t c = 0; c < kDim; ++c) dx[c] = static_cast<Scalar>(total[c]);
-    }
-  }
-}
-
-// ---- a whole row of one head -------------------------------------------------------------------------------------------
 
 template <typename Scalar>
 struct Inputs {
@@ -355,7 +146,7 @@ std::vector<at::Tensor> forward(at::Tensor mixed, at::Tensor weight, at::Tensor 
   at::Tensor out = at::empty({batch, tokens, heads, kDim}, mixed.options());
   at::Tensor kept = at::empty({batch * heads, blocks, kDim, kDim}, g.options());
   at::Tensor errors = at::empty({batch, tokens, heads, kDim}, g.options());
-  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, mixed.scalar_type(), "delta_rule_forward", [&] {
+  FLOAT_OR_BFLOAT16(mixed.scalar_type(), "delta_rule_forward", [&] {
     const auto in = inputs<scalar_t>(mixed, weight, g, beta);
     scalar_t* o = out.data_ptr<scalar_t>();
     float *s = kept.data_ptr<float>(), *e = errors.data_ptr<float>();
@@ -374,7 +165,7 @@ std::vector<at::Tensor> backward(at::Tensor d_out, at::Tensor mixed, at::Tensor 
   const int64_t batch = g.size(0), tokens = g.size(1), heads = g.size(2), blocks = kept.size(1);
   at::Tensor d_mixed = at::empty(mixed.sizes(), mixed.options()), d_g = at::empty_like(g), d_beta = at::empty_like(beta);
   at::Tensor d_taps = at::empty({batch, heads, kParts, kTaps, kDim}, g.options());
-  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, mixed.scalar_type(), "delta_rule_backward", [&] {
+  FLOAT_OR_BFLOAT16(mixed.scalar_type(), "delta_rule_backward", [&] {
     const auto in = inputs<scalar_t>(mixed, weight, g, beta);
     const scalar_t* d = d_out.const_data_ptr<scalar_t>();
     const float *s = kept.const_data_ptr<float>(), *e = errors.const_data_ptr<float>();
@@ -391,7 +182,8 @@ std::vector<at::Tensor> backward(at::Tensor d_out, at::Tensor mixed, at::Tensor 
   return {d_mixed, d_taps, d_g, d_beta};
 }
 
-PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
-  module.def("forward", &forward);
-  module.def("backward", &backward);
+TORCH_LIBRARY(training_delta_rule, library) {
+  library.def("forward(Tensor mixed, Tensor weight, Tensor g, Tensor beta) -> Tensor[]", &forward);
+  library.def("backward(Tensor d_out, Tensor mixed, Tensor weight, Tensor g, Tensor beta, Tensor kept, Tensor errors) -> Tensor[]",
+              &backward);
 }

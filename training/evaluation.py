@@ -4,12 +4,14 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from transformers import Qwen3_5ForCausalLM
 
 from training.batches import BROAD, load_stories, pieces
 from training.loss import hidden_states
 from training.sources import SOURCES
+from training.state import TrainingState
 
 IGNORED = -100  # the target of padding, which cross-entropy leaves out
 
@@ -29,7 +31,7 @@ def held_out_batches(path: Path) -> list[tuple[Tensor, Tensor]]:
 def total_loss(model: Qwen3_5ForCausalLM, inputs: Tensor, targets: Tensor) -> tuple[float, int]:
     """Sum of the cross-entropy in nats over the predicted tokens of one batch, and their number."""
     logits = model.lm_head(hidden_states(model, inputs).detach().float())
-    total = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=IGNORED, reduction="sum")
+    total = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=IGNORED, reduction="sum")
     return total.item(), int((targets != IGNORED).sum())
 
 
@@ -43,3 +45,12 @@ def held_out_loss(model: Qwen3_5ForCausalLM, folder: Path) -> dict[str, float]:
         losses[source.name] = round(nats / tokens, 4)
         all_nats, all_tokens = all_nats + nats, all_tokens + tokens
     return losses | {"overall": round(all_nats / all_tokens, 4)}
+
+
+def evaluate(state: TrainingState, folder: Path) -> dict[str, dict[str, float]]:
+    """Held-out losses of a state's weights and of their running mean."""
+    weights = held_out_loss(state.model, folder)
+    state.swap_average()
+    average = held_out_loss(state.model, folder)
+    state.swap_average()
+    return {"weights": weights, "average": average}

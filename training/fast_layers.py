@@ -1,7 +1,7 @@
 """Transformers' Qwen3.5 layers computed faster on a CPU, with the same weights and the same results.
 
-Projections of the same input become one product, since narrow products waste a matrix unit; the Gated DeltaNet mixer runs in
-C++; and torch.compile fuses what is left.
+Projections of the same input become one product, since narrow products waste a matrix unit; the Gated DeltaNet mixer
+runs in C++; and torch.compile fuses what is left.
 """
 
 from types import MethodType
@@ -10,7 +10,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import Qwen3_5ForCausalLM
-from transformers.models.qwen3_5.modeling_qwen3_5 import apply_rotary_pos_emb
+from transformers.models.qwen3_5.modeling_qwen3_5 import (
+    Qwen3_5Attention,
+    Qwen3_5GatedDeltaNet,
+    Qwen3_5MLP,
+    apply_rotary_pos_emb,
+)
 
 from training.delta_rule import delta_mixer
 from training.native import available
@@ -22,7 +27,7 @@ def project(x: Tensor, *layers: nn.Linear) -> tuple[Tensor, ...]:
     return F.linear(x, weight).split([layer.out_features for layer in layers], dim=-1)
 
 
-def fast_mixer(self: nn.Module, hidden_states: Tensor, **_: object) -> Tensor:
+def fast_mixer(self: Qwen3_5GatedDeltaNet, hidden_states: Tensor, **ignored: object) -> Tensor:
     """`Qwen3_5GatedDeltaNet.forward` from an empty state. hidden_states: [B, T, D]."""
     batch, tokens, _ = hidden_states.shape
     mixed, z, b, a = project(hidden_states, self.in_proj_qkv, self.in_proj_z, self.in_proj_b, self.in_proj_a)
@@ -33,7 +38,7 @@ def fast_mixer(self: nn.Module, hidden_states: Tensor, **_: object) -> Tensor:
 
 
 def fast_attention(
-    self: nn.Module, hidden_states: Tensor, position_embeddings: tuple[Tensor, Tensor], **_: object
+    self: Qwen3_5Attention, hidden_states: Tensor, position_embeddings: tuple[Tensor, Tensor], **ignored: object
 ) -> tuple[Tensor, None]:
     """`Qwen3_5Attention.forward` over whole rows without padding. hidden_states: [B, T, D]."""
     batch, tokens, _ = hidden_states.shape
@@ -45,7 +50,7 @@ def fast_attention(
     return self.o_proj((out.transpose(1, 2) * gate.sigmoid()).reshape(batch, tokens, -1)), None
 
 
-def fast_mlp(self: nn.Module, x: Tensor) -> Tensor:
+def fast_mlp(self: Qwen3_5MLP, x: Tensor) -> Tensor:
     """`Qwen3_5MLP.forward`. x: [B, T, D]."""
     gate, up = project(x, self.gate_proj, self.up_proj)
     return self.down_proj(F.silu(gate) * up)

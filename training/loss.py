@@ -1,11 +1,11 @@
-"""Next-token cross-entropy without keeping the logits: 4,096 numbers a token are too many to write and read several times."""
+"""Next-token cross-entropy without keeping the logits: 4,096 numbers a token are too many to go over several times."""
 
 import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 from transformers import Qwen3_5ForCausalLM
 
-from training.native import available, native
+from training.native import available, load
 
 CHUNK = 1024  # tokens whose logits exist at once: 8 MiB in bfloat16, which stays in cache
 
@@ -13,7 +13,8 @@ CHUNK = 1024  # tokens whose logits exist at once: 8 MiB in bfloat16, which stay
 def loss_and_gradient_(logits: Tensor, targets: Tensor) -> Tensor:
     """Losses [N] of logits [N, V] against targets [N]; the logits become the gradient of the losses' sum."""
     if available():
-        return native("cross_entropy").forward_backward_(logits, targets)
+        load("cross_entropy")
+        return torch.ops.training_cross_entropy.forward_backward_(logits, targets)
     log_odds = logits.float().log_softmax(-1)
     logits.copy_(log_odds.exp())
     logits[torch.arange(len(targets)), targets] -= 1
@@ -25,7 +26,7 @@ class ChunkedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: FunctionCtx, hidden: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
-        """hidden [N, D] in bfloat16 or float32, weight [V, D], targets [N]; returns a scalar in float32."""
+        """Loss in float32, of hidden [N, D] in bfloat16 or float32, weight [V, D] and targets [N]."""
         head = weight.to(hidden.dtype)
         losses, d_hidden, d_weight = [], torch.empty_like(hidden), torch.zeros_like(weight)
         for first in range(0, len(hidden), CHUNK):
@@ -38,7 +39,8 @@ class ChunkedCrossEntropy(torch.autograd.Function):
         return torch.cat(losses).mean()
 
     @staticmethod
-    def backward(ctx: FunctionCtx, d_loss: Tensor) -> tuple[Tensor, Tensor, None]:  # type: ignore[override]
+    def backward(ctx: FunctionCtx, d_loss: Tensor) -> tuple[Tensor, Tensor, None]:
+        """The kept gradients, scaled."""
         d_hidden, d_weight = ctx.saved_tensors  # type: ignore[attr-defined]
         scale = d_loss / len(d_hidden)
         return d_hidden * scale.to(d_hidden.dtype), d_weight * scale, None

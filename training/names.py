@@ -1,7 +1,7 @@
 """Give the heroes of a story other names, so that a model must read a name in the story instead of knowing it by heart.
 
-A few thousand stories repeat a few dozen names. Read twenty times, they teach a small model that a girl is called Lily. The same
-stories with other names teach it to look back at what she is called, which is what keeps a hero's name through a story.
+A few thousand stories repeat a few dozen names. Read ten times, they teach a small model that girls are called Lily.
+The same stories with other names teach it to look back at what she is called, which is what keeps a hero's name.
 """
 
 import random
@@ -21,8 +21,8 @@ NOT_ONLY_NAMES = {"Grandma", "Grandpa", "Mark", "May", "Mr", "Mrs", "Rose", "Wil
 def find_names(stories: Iterable[str], at_least: int = 2) -> dict[str, Counter[str]]:
     """Names by kind ("girl", "boy") with how often a story introduces someone of that kind by that name.
 
-    Left out are names introduced fewer than `at_least` times, names that both kinds bear about as often, and words that a
-    sentence may begin with for another reason.
+    Left out are names introduced fewer than `at_least` times, names that both kinds bear, and words that a sentence may
+    begin with for another reason. A name counts as borne by one kind if at least four in five of its bearers are.
     """
     counts: dict[str, Counter[str]] = {kind: Counter() for kind in INTRODUCED}
     for story in stories:
@@ -31,7 +31,11 @@ def find_names(stories: Iterable[str], at_least: int = 2) -> dict[str, Counter[s
     everyone = counts["girl"] + counts["boy"]
     return {
         kind: Counter(
-            {name: n for name, n in found.items() if n >= max(at_least, 0.8 * everyone[name]) and name not in NOT_ONLY_NAMES}
+            {
+                name: n
+                for name, n in found.items()
+                if n >= max(at_least, 0.8 * everyone[name]) and name not in NOT_ONLY_NAMES
+            }
         )
         for kind, found in counts.items()
     }

@@ -3,7 +3,6 @@
 import functools
 import shutil
 from pathlib import Path
-from types import ModuleType
 
 FLAGS = ["-O3", "-march=native", "-ffast-math", "-mprefer-vector-width=512"]
 
@@ -14,8 +13,15 @@ def available() -> bool:
 
 
 @functools.cache
-def native(name: str) -> ModuleType:
-    """The extension made from `{name}.cpp`: built once a machine, in about 30 s, then taken from torch's cache."""
-    from torch.utils.cpp_extension import load
+def load(name: str) -> None:
+    """Build `{name}.cpp` (once a machine, in about 15 s, then torch's cache has it) and register its operations.
 
-    return load(f"training_{name}", [str(Path(__file__).with_name(f"{name}.cpp"))], extra_cflags=FLAGS)
+    They are then found as `torch.ops.training_{name}.*`.
+
+    Raises:
+        RuntimeError: the compiler failed; its output is in the message.
+    """
+    from torch.utils import cpp_extension
+
+    source = Path(__file__).with_name(f"{name}.cpp")
+    cpp_extension.load(f"training_{name}", [str(source)], extra_cflags=FLAGS, is_python_module=False)

@@ -10,8 +10,8 @@ FLOOR = 0.005  # of the peak rate, at the end
 
 
 def is_matrix(name: str, parameter: nn.Parameter) -> bool:
-    """Whether Muon takes it: the layers' matrices, but not the tied embedding nor the few rows that make decay and strength."""
-    return parameter.ndim == 2 and "layers." in name and "in_proj_a" not in name and "in_proj_b" not in name
+    """Whether Muon takes it: the layers' matrices, but not the few rows that make decay and write strength."""
+    return parameter.ndim == 2 and "layers." in name and not name.endswith(("in_proj_a.weight", "in_proj_b.weight"))
 
 
 def new_optimizers(model: nn.Module) -> list[Optimizer]:
@@ -30,7 +30,7 @@ def new_optimizers(model: nn.Module) -> list[Optimizer]:
 
 
 def rate_factor(share: float) -> float:
-    """The learning rate as a part of its peak, when `share` of the run is over: a short rise, then a straight line down."""
+    """The learning rate as a part of its peak when `share` of the run is over: a short rise, then a straight line."""
     if share < WARM_UP:
         return max(share / WARM_UP, 0.01)
     return FLOOR + (1 - FLOOR) * max(0.0, (1 - share) / (1 - WARM_UP))

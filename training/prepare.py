@@ -1,4 +1,4 @@
-"""Story files to token files: clean, split by story, train the tokenizer, rename heroes, encode.
+"""Story files to token files: split by story, tidy, train the tokenizer, rename heroes, encode.
 
 What is written to the output folder:
 
@@ -11,6 +11,8 @@ What is written to the output folder:
 import hashlib
 import json
 import random
+import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +51,12 @@ def is_held_out(story: str, seed: int) -> bool:
     return int.from_bytes(digest, "big") < HELD_OUT_SHARE * 2**64
 
 
+def tidy(story: str) -> str:
+    """Mend two faults of the TinyStories files: closing quotes that became an "a", and sentences without a space."""
+    story = re.sub(r"(?<=[.!?,])a(?=\s|$)", '"', story)
+    return re.sub(r"(?<=[a-z][.!?])(?=[A-Z][a-z])", " ", story)
+
+
 def encode(stories: list[str], tokenizer: Tokenizer) -> tuple[np.ndarray, np.ndarray]:
     """Token ids of all stories in a row, each closed by the end-of-text token, and where each begins."""
     end = tokenizer.token_to_id(END_OF_TEXT)
@@ -73,20 +81,31 @@ def write_source(source: Source, train: list[str], tokenizer: Tokenizer, names: 
     return tokens
 
 
-def prepare(stories_folder: Path, out: Path, seed: int = 0) -> dict:
+def kept_or_new_tokenizer(path: Path, stories: list[str]) -> Tokenizer:
+    """The tokenizer at `path`, trained on `stories` and written there if there is none."""
+    if not path.exists():
+        train_tokenizer(stories).save(str(path))
+    return Tokenizer.from_file(str(path))
+
+
+def prepare(stories_folder: Path, out: Path, seed: int = 0, tokenizer_file: Path | None = None) -> dict:
     """Make the token files of every source under `out` and return the counts that are also written to prepared.json.
 
+    The tokenizer is the one in `tokenizer_file`, else one that is already in `out`, since a model in training depends
+    on it, else a new one.
+
     Raises:
-        FileNotFoundError: a story file is missing from `stories_folder`.
+        FileNotFoundError: a story file is missing from `stories_folder`, or there is no `tokenizer_file`.
     """
     out.mkdir(parents=True, exist_ok=True)
+    if tokenizer_file is not None:
+        shutil.copyfile(tokenizer_file, out / "tokenizer.json")
     seen: set[str] = set()
     texts = {s.name: without_duplicates(read_stories(stories_folder / f"{s.name}.txt"), seen) for s in SOURCES}
-    train = {name: [x for x in stories if not is_held_out(x, seed)] for name, stories in texts.items()}
-    held_out = {name: [x for x in stories if is_held_out(x, seed)] for name, stories in texts.items()}
+    train = {name: [tidy(x) for x in stories if not is_held_out(x, seed)] for name, stories in texts.items()}
+    held_out = {name: [tidy(x) for x in stories if is_held_out(x, seed)] for name, stories in texts.items()}
     names = find_names(story for stories in train.values() for story in stories)
-    tokenizer = train_tokenizer(story for s in SOURCES for story in train[s.name])
-    tokenizer.save(str(out / "tokenizer.json"))
+    tokenizer = kept_or_new_tokenizer(out / "tokenizer.json", [story for s in SOURCES for story in train[s.name]])
     counts: dict = {"seed": seed, "names": {kind: len(found) for kind, found in names.items()}, "sources": {}}
     for source in SOURCES:
         counts["sources"][source.name] = {

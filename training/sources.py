@@ -9,21 +9,47 @@ class Source:
 
     Attributes:
         name: the file's name without its ending.
+        text: what it is, for the model card.
+        licence: under which the text may be used.
         share: passes over the file in one pass over the mixture; 0.25 takes a random quarter of its stories.
         anneal: the same for the last stretch, which leans on the plainest stories.
         renamed: how many further copies with other heroes' names are made (see `names.py`).
     """
 
     name: str
+    text: str
+    licence: str
     share: float
     anneal: float
     renamed: int
 
 
+TINY = "CDLA-Sharing-1.0"
 SOURCES = (
-    Source("tinystories", share=3.0, anneal=3.0, renamed=11),
-    Source("tinystories_recased", share=1.5, anneal=0.5, renamed=5),
-    Source("tinyfabulist_apache_mit", share=1.0, anneal=0.3, renamed=0),
-    Source("fairytaleqa", share=0.5, anneal=0.1, renamed=0),
-    Source("pd_gutenberg_children", share=0.25, anneal=0.0, renamed=0),
+    Source("tinystories", "TinyStories, V1 and V2-GPT4", TINY, share=3.0, anneal=3.0, renamed=11),
+    Source("tinystories_recased", "more of it, capitals restored by a script", TINY, share=1.0, anneal=0.0, renamed=5),
+    Source(
+        "tinyfabulist_apache_mit",
+        "short fables written by Apache- or MIT-licensed models (klusai/tinyfabulist)",
+        "MIT",
+        share=1.0,
+        anneal=0.3,
+        renamed=0,
+    ),
+    Source(
+        "fairytaleqa",
+        "whole fairy tales (FairytaleQA)",
+        "Apache-2.0, texts in the public domain",
+        share=0.25,
+        anneal=0.1,
+        renamed=0,
+    ),
+    Source(
+        "pd_gutenberg_children",
+        "Lang, Grimm, Andersen, Jacobs, Burgess and others; older English",
+        "public domain",
+        share=0.1,
+        anneal=0.0,
+        renamed=0,
+    ),
 )

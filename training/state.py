@@ -1,7 +1,6 @@
 """Everything that the next training step depends on, in one file."""
 
 import dataclasses
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from training.batches import Position
 from training.optimizers import new_optimizers
 from training.story_model import new_model
 
-AVERAGE_OVER = 400  # steps, about, of the running mean of the weights
+AVERAGE_OVER = 200  # steps, about, of the running mean of the weights
 
 
 @dataclass
@@ -22,7 +21,7 @@ class TrainingState:
     """A model in training: weights, their running mean, optimizers, place in the text, and how long it has been at it.
 
     Attributes:
-        average: running mean of the weights, which is what is exported: it is ahead of the weights while the rate is high.
+        average: running mean of the weights, which is ahead of them while the learning rate is high.
         seconds: training time over all sittings, on which the learning rate depends.
     """
 
@@ -41,6 +40,18 @@ class TrainingState:
         model = new_model(seed)
         average = {name: p.detach().clone() for name, p in model.named_parameters()}
         return cls(model, new_optimizers(model), average, seed)
+
+    @classmethod
+    def from_checkpoint(cls, folder: Path, seed: int) -> "TrainingState":
+        """A state before the first step that begins with a finished model's weights, for when the old state is lost.
+
+        Raises:
+            RuntimeError: the folder holds a model of another shape.
+        """
+        state = cls.fresh(seed)
+        state.model.load_state_dict(Qwen3_5ForCausalLM.from_pretrained(folder, dtype=torch.float32).state_dict())
+        state.average = {name: p.detach().clone() for name, p in state.model.named_parameters()}
+        return state
 
     @classmethod
     def load(cls, path: Path) -> "TrainingState":
@@ -73,12 +84,12 @@ class TrainingState:
         }
         half = path.with_suffix(".half")
         torch.save(values, half)
-        os.replace(half, path)
+        half.replace(path)
 
     @torch.no_grad()
     def update_average(self) -> None:
-        """Move the running mean towards the weights, faster in the first steps."""
-        weight = max(1 / AVERAGE_OVER, 1 / (1 + self.step))
+        """Move the running mean towards the weights; in the first steps it covers about the last tenth of them."""
+        weight = max(1 / AVERAGE_OVER, 10 / (10 + self.step))
         parameters = dict(self.model.named_parameters())
         torch._foreach_lerp_(list(self.average.values()), [parameters[name] for name in self.average], weight)
 

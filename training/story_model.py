@@ -9,10 +9,12 @@ import math
 import torch
 from torch import nn
 from transformers import Qwen3_5ForCausalLM, Qwen3_5TextConfig
+from transformers.models.qwen3_5.modeling_qwen3_5 import Qwen3_5Attention, Qwen3_5GatedDeltaNet, Qwen3_5MLP
 
 from training.tokenizer import VOCABULARY
 
 CONTEXT = 2048
+LAYERS = 8
 
 
 def story_config() -> Qwen3_5TextConfig:
@@ -21,8 +23,8 @@ def story_config() -> Qwen3_5TextConfig:
         vocab_size=VOCABULARY,
         hidden_size=256,
         intermediate_size=704,
-        num_hidden_layers=8,
-        layer_types=(["linear_attention"] * 3 + ["full_attention"]) * 2,
+        num_hidden_layers=LAYERS,
+        layer_types=(["linear_attention"] * 3 + ["full_attention"]) * (LAYERS // 4),
         num_attention_heads=4,
         num_key_value_heads=2,
         head_dim=64,
@@ -48,26 +50,28 @@ def new_model(seed: int) -> Qwen3_5ForCausalLM:
     """A model with fresh weights, the same for the same seed."""
     torch.manual_seed(seed)
     model = Qwen3_5ForCausalLM(story_config())
-    for layer in model.model.layers:
-        _scale_outputs(layer, model.config.num_hidden_layers)
-        if layer.block_type == "linear_attention":
-            _initialise_memory(layer.linear_attn)
+    for module in model.modules():
+        if isinstance(module, Qwen3_5GatedDeltaNet):
+            _initialise_memory(module)
+            _scale(module.out_proj)
+        elif isinstance(module, Qwen3_5Attention):
+            _scale(module.o_proj)
+        elif isinstance(module, Qwen3_5MLP):
+            _scale(module.down_proj)
     return model
 
 
 @torch.no_grad()
-def _scale_outputs(layer: nn.Module, layers: int) -> None:
-    """Start what a layer adds to the residual stream small, so that depth does not blow it up (GPT-2's scaling)."""
-    mixer = layer.linear_attn.out_proj if layer.block_type == "linear_attention" else layer.self_attn.o_proj
-    for matrix in (mixer.weight, layer.mlp.down_proj.weight):
-        matrix.div_(math.sqrt(2 * layers))
+def _scale(output: nn.Linear) -> None:
+    """Start what is added to the residual stream small, so that depth does not blow it up (GPT-2's scaling)."""
+    output.weight.div_(math.sqrt(2 * LAYERS))
 
 
 @torch.no_grad()
-def _initialise_memory(mixer: nn.Module) -> None:
+def _initialise_memory(mixer: Qwen3_5GatedDeltaNet) -> None:
     """Start the heads with memories of about ten to a thousand tokens, as Mamba 2 does.
 
-    Transformers starts dt_bias at 1, which forgets nearly everything within a token: fit for loading weights, not for training.
+    Transformers starts dt_bias at 1, which forgets nearly everything within a token: good enough for loading weights.
     """
     dt = torch.exp(torch.empty_like(mixer.dt_bias).uniform_(math.log(1e-3), math.log(1e-1)))
     mixer.dt_bias.copy_(dt + torch.log(-torch.expm1(-dt)))  # softplus(dt_bias) == dt

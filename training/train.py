@@ -1,7 +1,7 @@
 """The training loop: by the clock, resumable at any step, saving as it goes.
 
-The learning rate and the stage follow the share of the planned minutes that is over, so a machine that is busy with other
-things trains on fewer tokens and still ends in time with a rate near zero. The plan may be changed when a run is resumed.
+The learning rate and the stage follow the share of the planned minutes that is over, so a machine that is busy with
+other things trains on fewer tokens and still ends in time with a rate near zero. The plan may change on resuming.
 """
 
 import json
@@ -16,11 +16,11 @@ from torch import Tensor
 from tqdm import tqdm
 
 from training.batches import ANNEAL, BROAD, RowStream, Stage
-from training.evaluation import held_out_loss
+from training.evaluation import evaluate
+from training.fast_layers import speed_up
 from training.loss import hidden_states, next_token_loss
 from training.optimizers import set_rates
 from training.state import TrainingState
-from training.fast_layers import speed_up
 
 ANNEAL_FROM = 0.85  # share of the run after which rows are 2,048 tokens long and the plain stories prevail
 SAVE_EVERY, LOG_EVERY, EVALUATE_EVERY = 180.0, 15.0, 600.0  # seconds
@@ -36,6 +36,7 @@ class Plan:
         folder: where the state and the log lie.
         compile_layers: whether torch.compile fuses the layers; slow to start, faster after.
         steps: stop after so many steps in this sitting, for a trial.
+        warm_start: checkpoint folder whose weights a new run begins with.
     """
 
     minutes: float
@@ -44,6 +45,7 @@ class Plan:
     seed: int = 0
     compile_layers: bool = True
     steps: int | None = None
+    warm_start: Path | None = None
 
 
 def stage_at(share: float) -> Stage:
@@ -66,15 +68,6 @@ def train_step(state: TrainingState, batch: Tensor) -> float:
     return loss.item()
 
 
-def evaluate(state: TrainingState, tokens: Path) -> dict:
-    """Held-out losses of the averaged weights, and the overall one of the weights as they are."""
-    plain = held_out_loss(state.model, tokens)["overall"]
-    state.swap_average()
-    averaged = held_out_loss(state.model, tokens)
-    state.swap_average()
-    return {"held_out": averaged, "held_out_without_average": plain}
-
-
 class Every:
     """A timer that is due once in so many seconds."""
 
@@ -94,7 +87,8 @@ class Journal:
 
     def __init__(self, folder: Path, minutes: float) -> None:
         self._file = (folder / "train.jsonl").open("a", buffering=1)
-        self._bar = tqdm(total=round(minutes, 1), unit="min", disable=None, bar_format="{l_bar}{bar}| {n:.1f}/{total} min {postfix}")
+        form = "{l_bar}{bar}| {n:.1f}/{total} min {postfix}"
+        self._bar = tqdm(total=round(minutes, 1), disable=None, bar_format=form)
 
     def write(self, **entry: object) -> None:
         """Log one entry."""
@@ -102,6 +96,11 @@ class Journal:
         self._file.write(line + "\n")
         if self._bar.disable:
             print(line, flush=True)
+
+    def assess(self, state: TrainingState, tokens: Path) -> None:
+        """Log the held-out losses, in nats a token."""
+        held_out = evaluate(state, tokens)
+        self.write(step=state.step, tokens=state.tokens, seconds=round(state.seconds), held_out=held_out)
 
     def progress(self, minutes: float, loss: float) -> None:
         """Move the bar."""
@@ -117,22 +116,34 @@ def stop_on_signals() -> Callable[[], bool]:
     return lambda: bool(asked)
 
 
+def first_state(plan: Plan, path: Path) -> TrainingState:
+    """The saved state if there is one, else one from the checkpoint to begin with, else fresh weights."""
+    if path.exists():
+        return TrainingState.load(path)
+    if plan.warm_start is not None:
+        return TrainingState.from_checkpoint(plan.warm_start, plan.seed)
+    return TrainingState.fresh(plan.seed)
+
+
 def train(plan: Plan) -> TrainingState:
-    """Train from the state in `plan.folder`, or from the start, until the planned minutes are over or a signal comes."""
+    """Train from the state in `plan.folder`, or from the start, until the minutes are over or a signal comes."""
     plan.folder.mkdir(parents=True, exist_ok=True)
     path = plan.folder / "state.pt"
-    state = TrainingState.load(path) if path.exists() else TrainingState.fresh(plan.seed)
+    state = first_state(plan, path)
     speed_up(state.model, plan.compile_layers)
     journal = Journal(plan.folder, plan.minutes)
-    run(state, plan, journal, lambda: state.save(path))
+    stopped = stop_on_signals()
+    run(state, plan, journal, lambda: state.save(path), stopped)
     state.save(path)
-    journal.write(step=state.step, tokens=state.tokens, minutes=round(state.seconds / 60, 2), **evaluate(state, plan.tokens))
+    if not stopped():
+        journal.assess(state, plan.tokens)
     return state
 
 
-def run(state: TrainingState, plan: Plan, journal: Journal, save: Callable[[], None]) -> None:
+def run(
+    state: TrainingState, plan: Plan, journal: Journal, save: Callable[[], None], stopped: Callable[[], bool]
+) -> None:
     """The loop itself: steps, with a log line, a save and an evaluation when each is due."""
-    stopped = stop_on_signals()
     log, store, assess = Every(LOG_EVERY), Every(SAVE_EVERY), Every(EVALUATE_EVERY)
     stream: RowStream | None = None
     first_step, before, losses, seen = state.step, time.monotonic(), [], state.tokens
@@ -150,9 +161,9 @@ def run(state: TrainingState, plan: Plan, journal: Journal, save: Callable[[], N
         if log.due():
             rate = round((state.tokens - seen) / LOG_EVERY)
             mean = round(sum(losses) / len(losses), 4)
-            journal.write(step=state.step, tokens=state.tokens, share=round(share, 4), loss=mean, tokens_per_second=rate)
+            journal.write(step=state.step, tokens=state.tokens, share=round(share, 4), loss=mean, rate=rate)
             losses, seen = [], state.tokens
         if store.due():
             save()
         if assess.due():
-            journal.write(step=state.step, tokens=state.tokens, **evaluate(state, plan.tokens))
+            journal.assess(state, plan.tokens)

@@ -10,6 +10,7 @@ from views.page_state import PageState
 from views.questions import committed
 from views.run_form import Asked, note_unfamiliar, prompt_box
 from views.scene import Scene
+from views.words import _
 
 NOTICE_EVERY_S = 2.0
 
@@ -17,7 +18,7 @@ NOTICE_EVERY_S = 2.0
 def ask_for_run(lesson: Lesson, block: Block, scene: Scene) -> None:
     """The box of a lesson. A prompt sent before the guess was made waits for it; otherwise it runs."""
     page = scene.page
-    asked = prompt_box(page, lesson.front.prompt)
+    asked = prompt_box(scene, lesson.front.prompt)
     note_unfamiliar(st.session_state[page.key("prompt")], lesson.front.model)
     guess = block.value("asks")
     if asked is not None and guess is not None and not committed(lesson, guess):
@@ -58,12 +59,10 @@ def show_refusal(page: PageState) -> None:
 
 def show_engine_notice() -> None:
     """A line about the engine while it is not ready; it goes by itself when it is."""
-    notice = engine_notice()
-    if notice:
+    if engine_notice():
         st.fragment(_notice, run_every=NOTICE_EVERY_S)()
 
 
 def _notice() -> None:
-    notice = engine_notice()
-    if notice:
-        st.info(notice)
+    if notice := engine_notice():
+        st.info(notice + " " + _("The recording below works meanwhile."))

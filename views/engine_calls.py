@@ -91,14 +91,14 @@ def _trace(run_id: str, layer: int, head: int) -> TraceRecord:
 
 
 def engine_notice() -> str | None:
-    """What to tell a visitor about the engine: None when it is ready."""
+    """What is to be said of the engine: None when it is ready."""
     health = engine_link().health()
     if health.status == "ready":
         return None
     if health.status in ("starting", "loading"):
-        return _("The engine is starting. The recording below works meanwhile, and a prompt sent now will wait for it.")
+        return _("The engine is starting. A prompt sent now waits for it.")
     why = f" {health.message}" if health.message else ""
-    return _("The engine cannot run prompts now.") + why + " " + _("The recording below works without it.")
+    return _("The engine cannot run prompts now.") + why
 
 
 _DOWN = _("The engine does not answer. What you typed is kept: try again in a moment.")

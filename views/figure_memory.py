@@ -66,14 +66,13 @@ def _add_kv(figure: go.Figure, run: Run, theme: Theme, last: int, size: int) -> 
             hovertemplate="%{x} · %{y:.1f}<extra></extra>",
         )
     )  # fmt: skip
-    here = _("this run: {n} tokens, {size} of KV cache").format(
+    here = _("this run: {size}<br>at {n} tokens").format(
         n=f"{positions[-1]:,}", size=binary_bytes(run.passes[-1].kv_bytes_held)
     )
-    early = positions[-1] < last / 2
-    _label(
-        figure, positions[-1], kept[-1], here, colour,
-        anchor="left" if early else "right", xshift=12 if early else -12, yshift=-2 if early else 12,
-    )  # fmt: skip
+    if positions[-1] < last / 2:
+        _point_at(figure, positions[-1], kept[-1], here, colour, right_px=8, up_px=128, anchor="left")
+    else:
+        _label(figure, positions[-1], kept[-1], here, colour, anchor="right", xshift=-12, yshift=14)
 
 
 def _mark_crossover(figure: go.Figure, position: int, height: float, theme: Theme) -> None:
@@ -84,8 +83,8 @@ def _mark_crossover(figure: go.Figure, position: int, height: float, theme: Them
             hovertemplate="%{x} · %{y:.1f}<extra></extra>",
         )
     )  # fmt: skip
-    label = _("the cache catches up at {n} tokens").format(n=f"{position:,}")
-    _label(figure, position, height, label, FAINT[theme], anchor="right", xshift=-8, yshift=-18)
+    label = _("equal at {n} tokens").format(n=f"{position:,}")
+    _point_at(figure, position, height, label, FAINT[theme], right_px=6, up_px=-118, anchor="right")
 
 
 def _add_line(figure: go.Figure, x: list[int], y: list[float], colour: str, *, name: str, dash: str) -> None:
@@ -103,6 +102,16 @@ def _label(
     figure.add_annotation(
         x=x, y=y, text=text, showarrow=False, xanchor=anchor, yanchor="middle", xshift=xshift, yshift=yshift,
         font={"color": colour, "size": 14},
+    )  # fmt: skip
+
+
+def _point_at(
+    figure: go.Figure, x: float, y: float, text: str, colour: str, *, right_px: int, up_px: int, anchor: str
+) -> None:
+    """A label off the lines, with a thin leader to its point."""
+    figure.add_annotation(
+        x=x, y=y, text=text, xanchor=anchor, font={"color": colour, "size": 14}, ax=right_px, ay=-up_px, xshift=0,
+        arrowcolor=colour, arrowwidth=1, arrowhead=0, standoff=7,
     )  # fmt: skip
 
 

@@ -10,13 +10,10 @@ from engine.account.metrics import timings
 from engine.account.record import Pass, Phase, Run
 from lessons.filters import milliseconds
 from views.evidence import source_line, timing_evidence
-from views.figure_style import FAINT, Drawn, styled
+from views.figure_style import FAINT, ON_COLOUR, Drawn, phase_pattern, styled
 from views.palette import COLOURS, Theme
 from views.safe_text import plotly_text, token_label
 from views.words import _, ngettext
-
-PATTERNS: dict[Phase, str] = {"prefill": "", "decode": "/"}
-"""A second sign beside the colour: prefill is solid, decode is hatched."""
 
 _LABELLED_PASSES = 14
 """Up to so many passes, each block has room for the token that it emitted."""
@@ -56,14 +53,15 @@ def _blocks(passes: Sequence[Pass], phase: Phase, theme: Theme, *, labelled: boo
         x=[(one.end_ns - one.start_ns) / 1e6 for one in chosen],
         y=[phase] * len(chosen),
         text=tokens if labelled else None,
-        textposition="outside" if phase == "prefill" else "inside",
+        textposition="inside",
         insidetextanchor="middle",
+        insidetextfont={"color": ON_COLOUR[theme]},
         textangle=0,
         cliponaxis=False,
         marker={
             "color": COLOURS[theme][phase],
-            "line": {"width": 1, "color": "#ffffff" if theme == "light" else "#0b1020"},
-            "pattern": {"shape": PATTERNS[phase], "fillmode": "overlay", "size": 7, "solidity": 0.12},
+            "line": {"width": 1, "color": ON_COLOUR[theme]},
+            "pattern": phase_pattern(phase),
         },
         customdata=[[one.number + 1, len(one.token_ids), token] for one, token in zip(chosen, tokens, strict=True)],
         hovertemplate=_("pass %{customdata[0]} · %{x:.2f} ms<br>tokens in: %{customdata[1]}<br>out: %{customdata[2]}")
@@ -80,7 +78,7 @@ def _mark_first_token(figure: go.Figure, run: Run, theme: Theme) -> None:
         x=ttft_ns / 1e6, line_width=1, line_dash="dot", line_color=FAINT[theme],
         annotation={
             "text": _("first token after {time}").format(time=milliseconds(ttft_ns)),
-            "font": {"size": 13, "color": FAINT[theme]}, "xanchor": "left", "yanchor": "top", "y": 0.98,
+            "font": {"size": 13, "color": FAINT[theme]}, "xanchor": "left", "yanchor": "middle", "y": 0.75, "xshift": 6,
         },
     )  # fmt: skip
 

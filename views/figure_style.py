@@ -13,6 +13,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from engine.account.record import Phase
 from views.evidence import Evidence, evidence_row
 from views.palette import Theme
 from views.words import _
@@ -21,7 +22,13 @@ TEXT: dict[Theme, str] = {"light": "#0f172a", "dark": "#e8ecf8"}
 FAINT: dict[Theme, str] = {"light": "#475569", "dark": "#a8b3cf"}
 GRID: dict[Theme, str] = {"light": "#e2e8f0", "dark": "#2b3860"}
 
-_FONT = "system-ui, sans-serif"
+ON_COLOUR: dict[Theme, str] = {"light": "#ffffff", "dark": "#0b1020"}
+"""Words on a block of one of the five colours, and the lines between blocks."""
+
+PATTERNS: dict[Phase, str] = {"prefill": "", "decode": "/"}
+
+_FONT = '"Source Sans", system-ui, sans-serif'
+"""The page's own font, which Streamlit serves."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,13 @@ class Drawn:
     """Markdown: how its numbers were made."""
     table: Mapping[str, Sequence[Any]]
     """The same numbers as columns."""
+    note: str = ""
+    """A line under the figure that belongs to reading it."""
+
+
+def phase_pattern(phase: Phase) -> dict[str, Any]:
+    """A second sign beside the colour of a bar: prefill is solid, decode is hatched."""
+    return {"shape": PATTERNS[phase], "fillmode": "overlay", "size": 7, "solidity": 0.12}
 
 
 def styled(figure: go.Figure, theme: Theme, height: int) -> go.Figure:
@@ -63,11 +77,13 @@ def styled(figure: go.Figure, theme: Theme, height: int) -> go.Figure:
 
 def show(drawn: Drawn, *, key: str) -> None:
     """Put a figure on the page with its title, evidence and table."""
-    st.markdown(f"##### {drawn.title}")
+    st.subheader(drawn.title, anchor=False)
     st.plotly_chart(
         drawn.figure, theme=None, width="stretch", key=f"plot-{key}", alt=drawn.description,
         config={"displayModeBar": False, "responsive": True},
     )  # fmt: skip
+    if drawn.note:
+        st.caption(drawn.note)
     evidence_row(drawn.evidence, drawn.how, key=key)
     with st.expander(_("The numbers as a table"), key=f"table-{key}"):
         st.dataframe(pd.DataFrame(dict(drawn.table)), hide_index=True, width="stretch")

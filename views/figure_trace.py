@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
+from engine.account.record import Phase
 from engine.account.trace_record import TraceRecord
-from lessons.filters import milliseconds
-from views.figure_style import Drawn, styled
+from lessons.filters import milliseconds, significant
+from views.figure_style import Drawn, phase_pattern, styled
 from views.palette import COLOURS, Theme
 from views.safe_text import code_span, plotly_text, token_label
 from views.trace_arrays import head_gates, layer_times_ns, state_frames
@@ -20,10 +21,15 @@ _LABELLED_TOKENS = 48
 
 
 def state_figure(trace: TraceRecord, frame: int, theme: Theme) -> Drawn:
-    """The state matrix after the token of one frame; one colour scale over all frames, symmetric about 0."""
+    """The state matrix after the token of one frame, in colours symmetric about 0.
+
+    The colours span this frame's own numbers: a head that forgets at once would else be blank after most tokens. The
+    note says how large they are beside the largest after any token.
+    """
     frames = state_frames(trace.state)
-    largest = float(np.abs(frames).max()) or 1.0
-    after = trace.tokens[trace.state.token_indices[frame]].text
+    here, ever = float(np.abs(frames[frame]).max()), float(np.abs(frames).max())
+    largest = here or 1.0
+    after = token_label(trace.tokens[trace.state.token_indices[frame]].text)
     figure = go.Figure(
         go.Heatmap(
             z=frames[frame],
@@ -33,7 +39,7 @@ def state_figure(trace: TraceRecord, frame: int, theme: Theme) -> Drawn:
             hovertemplate=_("value {y}, key {x}: {z}").format(y="%{y}", x="%{x}", z="%{z:.3g}") + "<extra></extra>",
         )
     )  # fmt: skip
-    styled(figure, theme, height=380)
+    styled(figure, theme, height=340)
     figure.update_xaxes(title_text=_("key dimension"), showgrid=False, constrain="domain", nticks=6)
     figure.update_yaxes(
         title_text=_("value dimension"),
@@ -46,7 +52,10 @@ def state_figure(trace: TraceRecord, frame: int, theme: Theme) -> Drawn:
     return Drawn(
         figure=figure,
         title=_("State of layer {layer}, head {head}").format(layer=trace.state.layer + 1, head=trace.state.head + 1),
-        description=_("Heat map of a state matrix after the token {token}.").format(token=repr(token_label(after))),
+        description=_("Heat map of a state matrix after the token {token}.").format(token=repr(after)),
+        note=_("The largest number in this state is {here}; after any token of this run, {ever}.").format(
+            here=significant(here, 2), ever=significant(ever, 2)
+        ),
         evidence="instrumented",
         how=_how_state(trace),
         table=_state_table(trace, frames),
@@ -102,18 +111,16 @@ def layer_times_figure(trace: TraceRecord, theme: Theme) -> Drawn:
     ]
     figure = go.Figure()
     table: dict[str, list[object]] = {_("layer"): list(labels)}
-    for phase, name, pattern in (("prefill", _("prefill"), ""), ("decode", _("decode, median of {n}"), "/")):
+    names: dict[Phase, str] = {"prefill": _("prefill"), "decode": _("decode, median of {n}")}
+    for phase, name in names.items():
         passes = [one for one in trace.passes if one.phase == phase]
         if not passes:
             continue
         times_ms = layer_times_ns(passes) / 1e6
+        marker = {"color": COLOURS[theme][phase], "pattern": phase_pattern(phase)}
         figure.add_trace(
-            go.Bar(
-                name=name.format(n=len(passes)), x=labels, y=times_ms,
-                marker={"color": COLOURS[theme][phase], "pattern": {"shape": pattern, "size": 7, "solidity": 0.15}},  # type: ignore[index]
-                hovertemplate="%{y:.3f} ms",
-            )
-        )  # fmt: skip
+            go.Bar(name=name.format(n=len(passes)), x=labels, y=times_ms, marker=marker, hovertemplate="%{y:.3f} ms")
+        )
         table[_("{phase} (ms)").format(phase=phase)] = [round(float(one), 4) for one in times_ms]
     styled(figure, theme, height=300)
     figure.update_layout(

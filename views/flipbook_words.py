@@ -57,8 +57,8 @@ _CAPTIONS: dict[str, Word] = {
 _STATES: dict[str, Word] = {
     "empty_title": "No run yet",
     "empty_sub": "Type a prompt and run it: every pass of the model will be drawn here as it happens.",
-    "hidden_title": "Your guess first",
-    "hidden_sub": "The run is recorded; your guess first. Here is the prompt, and the layers that it will go through.",
+    "hidden_title": "The run is recorded; your guess first",
+    "hidden_sub": "Here is the prompt, and the layers that it will go through.",
     "hidden_picture": "The prompt of {tokens} over {layers}. The run stays hidden until you have guessed.",
     "connecting_title": "Asking the engine",
     "connecting_sub": "The request has been sent.",

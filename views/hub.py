@@ -18,8 +18,8 @@ from engine.account.record_file import encode_event
 from engine.serve.client import EngineRefused, EngineUnavailable
 from engine.serve.wire import Fault
 
-KEEP_HUBS = 256
-"""Logs held in memory; beyond it the oldest that nobody watches go."""
+KEEP_HUBS = 64
+"""Logs held in memory; beyond it the oldest that nobody watches go. The store and the engine have them, too."""
 
 RETRY_S = 0.2
 GIVE_UP_S = 30.0
@@ -29,6 +29,7 @@ _LOST = (
     "The engine stopped before this run ended, so the rest of it is lost. What arrived until then is shown. "
     "The engine is started again by itself: run the prompt once more."
 )
+_UNREACHABLE = "The engine does not answer, so this run cannot be read now. Try again in a moment."
 
 
 class _Label(msgspec.Struct):
@@ -120,7 +121,7 @@ class RunHub:
                 return
             out_of_reach_s = 0.0 if len(self.lines) > held else out_of_reach_s + RETRY_S
             if self._is_lost() or out_of_reach_s > GIVE_UP_S:
-                self._refuse(Fault("engine_lost", _LOST))
+                self._refuse(Fault("engine_unavailable", _UNREACHABLE))
                 return
             await asyncio.sleep(RETRY_S)
 

@@ -4,40 +4,36 @@ from __future__ import annotations
 
 import streamlit as st
 
-from engine.account.record import Sampling
 from lessons import catalogue
 from views.asking import begin, show_engine_notice, show_refusal
 from views.instruments import show_figure, show_flipbook, show_timings, show_trace
 from views.page_state import PageState
 from views.run_form import lab_form, note_unfamiliar
-from views.scene import scene_of
+from views.scene import Scene, scene_of
+from views.site import LAB, LAB_SETTINGS
 from views.words import _
-
-DEFAULT = Sampling(temperature=0.7, top_k=0, top_p=1.0, seed=0, max_new_tokens=60)
-"""A short story that ends where the model ends it; temperature as the model card's samples use it."""
 
 
 def show_lab() -> None:
     """Draw the Lab: the form, then the run in view with everything that can be said of it."""
-    page = PageState("lab", DEFAULT)
+    page = PageState(LAB, LAB_SETTINGS)
     problems = page.open()
     example = catalogue.lessons()[0].front
     st.markdown(_("One prompt, every setting, every instrument. Until you run something, a recording is on the page."))
     for problem in problems:
         st.warning(problem)
-    asked = lab_form(page, example.prompt)
+    scene = scene_of(page, example.recording)
+    asked = lab_form(scene, example.prompt)
     note_unfamiliar(st.session_state[page.key("prompt")], example.model)
     if asked is not None:
-        begin(page, asked, replaces=scene_of(page, example.recording))
+        begin(page, asked, replaces=scene)
         st.rerun()
     show_refusal(page)
     show_engine_notice()
-    st.fragment(_rest, key=page.key("rest"))(page, example.recording)
+    _instruments(scene)
 
 
-def _rest(page: PageState, recording: str) -> None:
-    """The picture and the instruments; a fragment, so the run is looked up anew each time."""
-    scene = scene_of(page, recording)
+def _instruments(scene: Scene) -> None:
     show_flipbook(scene, reveal=True)
     if not scene.ended:
         st.caption(_("Timings and figures appear here when the run has ended."))

@@ -1,7 +1,6 @@
 """Put a lesson on the page: its blocks in order, with what a guess keeps shut still shut.
 
-The top of a lesson, down to its picture, is drawn by the page; the picture and all beneath it are one fragment, so that
-the end of a run or a new step redraws them alone.
+What a person does in the picture, the trace or a check redraws only that: those are fragments.
 """
 
 from __future__ import annotations
@@ -33,35 +32,22 @@ def show_lesson(lesson: Lesson) -> None:
     _head(lesson)
     for problem in problems:
         st.warning(problem)
-    before, rest = _split_at_picture(lesson)
     scene = scene_of(page, lesson.front.recording)
-    for block in before:
-        _show_before(lesson, block, scene)
-    st.fragment(_rest, key=page.key("rest"))(lesson, page, rest)
+    shut = False
+    for group in _depths_together(lesson.blocks):
+        name = group[0].name
+        if name == "screen":
+            was_shut, shut = shut, _is_shut(lesson, group[0], scene)
+            if shut and not was_shut:
+                _say_when_it_opens(lesson, group[0])
+        if not shut or name in ALWAYS_OPEN:
+            _show(lesson, group, scene)
 
 
 def _head(lesson: Lesson) -> None:
-    st.caption(
-        _("Lesson {number} · about {minutes} minutes").format(number=lesson.number, minutes=lesson.front.minutes)
-    )
+    about = _("Lesson {number}, about {minutes} minutes").format(number=lesson.number, minutes=lesson.front.minutes)
     st.title(lesson.front.title, anchor=False)
-    st.markdown(f"#### {lesson.front.question}")
-
-
-def _split_at_picture(lesson: Lesson) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
-    place = next((place for place, block in enumerate(lesson.blocks) if block.name == "flipbook"), len(lesson.blocks))
-    return lesson.blocks[:place], lesson.blocks[place:]
-
-
-def _show_before(lesson: Lesson, block: Block, scene: Scene) -> None:
-    """A block above the picture: words, the box, and the guess that the box leads to."""
-    match block.name:
-        case "run":
-            ask_for_run(lesson, block, scene)
-        case "predict":
-            _guess(lesson, block, scene)
-        case "screen" | "prose":
-            _words(block, scene)
+    st.markdown(f"**{lesson.front.question}**  :gray[:small[{about}]]")
 
 
 def _guess(lesson: Lesson, block: Block, scene: Scene) -> None:
@@ -75,20 +61,6 @@ def _guess(lesson: Lesson, block: Block, scene: Scene) -> None:
             begin_pending(scene.page)
             st.rerun()
     show_refusal(scene.page)
-
-
-def _rest(lesson: Lesson, page: PageState, blocks: tuple[Block, ...]) -> None:
-    """The picture and what follows it; a fragment, so the run is looked up anew each time."""
-    scene = scene_of(page, lesson.front.recording)
-    shut = False
-    for group in _depths_together(blocks):
-        name = group[0].name
-        if name == "screen":
-            was_shut, shut = shut, _is_shut(lesson, group[0], scene)
-            if shut and not was_shut:
-                _say_when_it_opens(lesson, group[0])
-        if not shut or name in ALWAYS_OPEN:
-            _show(lesson, group, scene)
 
 
 def _depths_together(blocks: Sequence[Block]) -> Iterator[list[Block]]:
@@ -167,6 +139,8 @@ def _sources(_lesson: Lesson, block: Block, scene: Scene) -> None:
 
 
 _SHOWN: dict[str, Callable[[Lesson, Block, Scene], None]] = {
+    "run": ask_for_run,
+    "predict": _guess,
     "screen": lambda _lesson, block, scene: _words(block, scene),
     "prose": lambda _lesson, block, scene: _words(block, scene),
     "flipbook": _picture,

@@ -26,7 +26,8 @@ def enter() -> None:
     st.switch_page(first, query_params=st.query_params.to_dict())
 
 
-st.set_page_config(page_title=_("Two Speeds"), page_icon="🎞️", layout="wide")
+st.set_page_config(page_title=_("Two Speeds"), page_icon="🎞️", layout="wide", initial_sidebar_state=270)
+st.logo(ROOT / "views" / "assets" / "logo.svg", size="medium")
 door = st.Page(enter, title=_("Two Speeds"), url_path="start", default=True, visibility="hidden")
 page = st.navigation({"": [door], **sections()})
 st.session_state["address"] = page.url_path

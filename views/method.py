@@ -29,10 +29,7 @@ def show_method() -> None:
     """Draw the page."""
     st.title(_("How the numbers are made"), anchor=False)
     st.markdown(_("Every number on this site carries one of these labels."))
-    st.table(
-        pd.DataFrame({_("label"): list(LABELS.values()), _("what it means"): [MEANINGS[kind] for kind in LABELS]}),
-        hide_index=True,
-    )
+    st.markdown("\n".join(f"- **{LABELS[kind]}**: {MEANINGS[kind]}" for kind in LABELS))
     st.header(_("Timings"), anchor="timings")
     st.markdown(_TIMINGS)
     st.header(_("What is not measured"), anchor="not-measured")
@@ -103,7 +100,7 @@ def _models() -> list[ModelShape]:
 def _software() -> None:
     rows = [(name, *_version_and_licence(name)) for name in PACKAGES]
     columns = [_("package"), _("version"), _("licence")]
-    st.dataframe(pd.DataFrame(rows, columns=columns), hide_index=True, width="content")
+    st.dataframe(pd.DataFrame(rows, columns=columns), hide_index=True, height="content")
     st.markdown(_("Two Speeds itself is under the Apache License 2.0. The model card names the training texts."))
 
 

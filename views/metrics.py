@@ -36,18 +36,19 @@ def show_metrics(run: Run, *, recorded: bool, key: str) -> None:
     """Draw the cards of a run that has ended or has been stopped."""
     kind = timing_evidence(run, recorded=recorded)
     source = source_line(run, recorded=recorded)
-    with st.grid(4, min_column_width=190, gap="small", key=f"metrics-{key}"):
+    with st.grid(4, min_column_width=150, gap="small", key=f"metrics-{key}"):
         for reading in readings(run):
             _card(reading, kind, source, key)
 
 
 def _card(reading: Reading, kind: Evidence, source: str, key: str) -> None:
     with st.container(border=True, height="stretch", gap="xsmall", key=f"metric-{key}-{reading.id}"):
-        st.metric(reading.label, reading.value if reading.value is not None else " ")
+        # A metric cuts its own label short where it is too long; words above it wrap.
+        st.markdown(f":small[{reading.label}]")
+        st.metric(reading.label, reading.value if reading.value is not None else " ", label_visibility="collapsed")
         n = _("n = {n}").format(n=reading.n) + " · " if reading.n else ""
         st.caption(reading.reason if reading.value is None else f"{n}{LABELS[kind]}")
-        st.space("stretch")
-        with st.popover(_("How was this made?"), type="tertiary", key=f"how-{key}-{reading.id}"):
+        with st.popover(_("How?"), type="tertiary", key=f"how-{key}-{reading.id}"):
             st.markdown(f"**{LABELS[kind].capitalize()}.** {MEANINGS[kind]}\n\n{reading.how}\n\n{source}")
 
 
@@ -68,11 +69,11 @@ def _gaps(measured: Timings) -> list[Reading]:
     n = len(measured.itl_ns)
     return [
         Reading(
-            "itl-p50", _("Gap between tokens, median"), _ms(measured.itl_p50_ns), n=n, reason=_ONE_TOKEN,
-            how=_("Inter-token latency: from one token to the next. Half of the {n} gaps were no longer.").format(n=n),
+            "itl-p50", _("Inter-token gap, p50"), _ms(measured.itl_p50_ns), n=n, reason=_ONE_TOKEN,
+            how=_("Inter-token latency, from one token to the next: half of the {n} gaps were no longer.").format(n=n),
         ),
         Reading(
-            "itl-p95", _("Gap between tokens, p95"), _ms(measured.itl_p95_ns), n=n, reason=_ONE_TOKEN,
+            "itl-p95", _("Inter-token gap, p95"), _ms(measured.itl_p95_ns), n=n, reason=_ONE_TOKEN,
             how=_("The gap that 95 of 100 do not exceed, by nearest rank. Under 20 gaps it is simply the longest."),
         ),
         Reading(

@@ -1,8 +1,8 @@
 """The five colours that mean something, defined once, light and dark.
 
 A colour has one meaning everywhere: in the flipbook, in Plotly figures, in text. Each is told apart by a shape or a
-word as well, so nothing depends on colour alone. Contrast against the page background is at least 4.5 : 1 in both themes
-(tests/views/test_palette.py computes it after WCAG 2.2).
+word as well, so nothing depends on colour alone. Contrast against the page background is at least 4.5 : 1 in both
+themes (tests/views/test_palette.py computes it after WCAG 2.2).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Theme = Literal["light", "dark"]
 
 MEANINGS: tuple[Meaning, ...] = get_args(Meaning)
 
-BACKGROUND: dict[Theme, str] = {"light": "#ffffff", "dark": "#0f1420"}
+BACKGROUND: dict[Theme, str] = {"light": "#ffffff", "dark": "#0b1020"}
 
 COLOURS: dict[Theme, dict[Meaning, str]] = {
     "light": {

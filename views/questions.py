@@ -55,16 +55,20 @@ def show_comparison(lesson: Lesson, block: Block, scene: Scene) -> None:
         st.info(_("This run was cut short, so it does not answer the question. Run it again to the end."))
         return
     right = _value(question, scene.values)
-    mine, happened = st.columns(2)
-    mine.metric(_("You said"), _("no guess") if guess is None else f"{guess:,} {question.unit}", border=True)
-    happened.metric(_("The model ran"), f"{right:,} {question.unit}", border=True)
+    with st.grid(2, min_column_width=150):
+        st.metric(_("You said"), _("no guess") if guess is None else f"{guess:,} {question.unit}", border=True)
+        st.metric(_("The model ran"), f"{right:,} {question.unit}", border=True)
     if guess is not None:
         _judge(lesson, question, guess, scene.values)
     st.markdown(filled(block.body, scene.values))
 
 
 def show_check(lesson: Lesson, block: Block, values: Mapping[str, Value]) -> None:
-    """A question with one right answer, to be tried until it is found."""
+    """A question with one right answer, to be tried until it is found. A fragment."""
+    st.fragment(_check, key=f"check-{lesson.slug}-{block.argument}-fragment")(lesson, block, values)
+
+
+def _check(lesson: Lesson, block: Block, values: Mapping[str, Value]) -> None:
     question = Question.of(block)
     everything = {**values, **question.given}
     key = f"{lesson.slug}-{question.id}"

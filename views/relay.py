@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import msgspec
@@ -21,7 +22,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from engine.serve.client import RUN_ID
 from engine.serve.wire import Fault, Refusal, encode
@@ -60,13 +61,13 @@ async def _relay(socket: WebSocket, link: EngineLink) -> None:
     if not is_own_page(
         socket.headers.get("origin"), socket.headers.get("host"), st.get_option("server.corsAllowedOrigins")
     ):
-        return await socket.close(1008)  # before accept: the browser sees HTTP 403
+        await socket.close(1008)  # before accept: the browser sees HTTP 403
+        return
     await socket.accept()
-    try:
+    with suppress(WebSocketDisconnect):  # a viewer may leave at any moment
         await _serve(socket, link)
-        await socket.close()
-    except (WebSocketDisconnect, RuntimeError):
-        pass  # the viewer left; Starlette says so in either way, by when it noticed
+        if socket.client_state is WebSocketState.CONNECTED:
+            await socket.close()
 
 
 async def _serve(socket: WebSocket, link: EngineLink) -> None:

@@ -14,6 +14,7 @@ from engine.loop.request import MAX_SEED, MAX_TEMPERATURE
 from views.links import MAX_NEW_TOKENS, MAX_TOP_K
 from views.page_state import PageState
 from views.prompt_checks import prompt_problem, unfamiliar
+from views.scene import Scene
 from views.words import _
 
 
@@ -25,19 +26,24 @@ class Asked:
     sampling: Sampling
 
 
-def prompt_box(page: PageState, first_prompt: str) -> Asked | None:
+def prompt_box(scene: Scene, first_prompt: str) -> Asked | None:
     """One line and a button; what was asked if it was sent now and can be run, with the problem beneath it if not."""
-    key = _filled_prompt(page, first_prompt)
+    page = scene.page
+    key = _filled_prompt(scene, first_prompt)
     with st.form(page.key("ask"), border=False):
         box, button = st.columns([5, 1], vertical_alignment="bottom")
-        prompt = box.text_input(_("Begin a story"), key=key, persist_state="session", autocomplete="off")
+        prompt = box.text_input(
+            _("The beginning of a story"), key=key, persist_state="session", autocomplete="off",
+            label_visibility="collapsed", placeholder=_("The beginning of a story"),
+        )  # fmt: skip
         sent = button.form_submit_button(_("Run it"), type="primary", width="stretch")
     return _checked(Asked(prompt, page.link.sampling)) if sent else None
 
 
-def lab_form(page: PageState, first_prompt: str) -> Asked | None:
+def lab_form(scene: Scene, first_prompt: str) -> Asked | None:
     """The prompt and every setting; what was asked if it was sent now and can be run."""
-    key = _filled_prompt(page, first_prompt)
+    page = scene.page
+    key = _filled_prompt(scene, first_prompt)
     with st.form(page.key("ask"), border=True):
         prompt = st.text_area(_("Prompt"), key=key, persist_state="session", height=110)
         sampling = _settings(page)
@@ -45,13 +51,19 @@ def lab_form(page: PageState, first_prompt: str) -> Asked | None:
     return _checked(Asked(prompt, sampling)) if sent else None
 
 
-def _filled_prompt(page: PageState, first_prompt: str) -> str:
-    """The box's key, with what a link brought or the page's own prompt in it; a person's own text is left alone."""
+def _filled_prompt(scene: Scene, first_prompt: str) -> str:
+    """The box's key, with the page's own prompt in it at first; a person's own text is left alone.
+
+    A link fills the boxes once, when it arrives: with what it carries, else with what the run that it names was asked.
+    """
+    page = scene.page
     key = page.key("prompt")
     if page.take_arrival():
-        _fill_settings(page)
-        if page.link.prompt is not None:
-            st.session_state[key] = page.link.prompt
+        asked = scene.run.header if scene.run is not None and not scene.recorded else None
+        _fill_settings(page, asked.sampling if asked else page.link.sampling)
+        prompt = page.link.prompt or (asked.prompt if asked else None)
+        if prompt is not None:
+            st.session_state[key] = prompt
     st.session_state.setdefault(key, first_prompt)
     return key
 
@@ -74,9 +86,8 @@ def note_unfamiliar(prompt: str, model: str) -> None:
         )
 
 
-def _fill_settings(page: PageState) -> None:
-    """Put a link's settings into the Lab's boxes."""
-    sampling = page.link.sampling
+def _fill_settings(page: PageState, sampling: Sampling) -> None:
+    """Put settings into the Lab's boxes."""
     st.session_state[page.key("new")] = sampling.max_new_tokens
     st.session_state[page.key("temperature")] = float(sampling.temperature)
     st.session_state[page.key("top_k")] = sampling.top_k
@@ -88,8 +99,8 @@ def _fill_settings(page: PageState) -> None:
 def _settings(page: PageState) -> Sampling:
     """The boxes of the settings. Their limits are the engine's, so what they accept, it accepts."""
     if page.key("new") not in st.session_state:
-        _fill_settings(page)
-    with st.grid(3, min_column_width=200):
+        _fill_settings(page, page.link.sampling)
+    with st.grid(3, min_column_width=150):
         new = _whole(page, "new", _("New tokens"), 1, MAX_NEW_TOKENS, _("How many tokens to write at most."))
         temperature = st.number_input(
             _("Temperature"), 0.0, MAX_TEMPERATURE, step=0.1, format="%.2f", key=page.key("temperature"),

@@ -18,9 +18,13 @@ from views.words import _
 
 @dataclass(frozen=True)
 class Scene:
-    """The run in view. `run_id` None: a recording; `run` None: there is nothing to show, and `problem` says why."""
+    """The run in view, and the recording that stands in where there is none.
+
+    `run_id` None: the recording is in view. `run` None: there is nothing to show, and `problem` says why.
+    """
 
     page: PageState
+    recording: str
     run: Run | None
     run_id: str | None = None
     problem: str | None = None
@@ -52,12 +56,12 @@ def scene_of(page: PageState, recording: str) -> Scene:
     if page.link.run is not None:
         found = find_run(page.link.run)
         if found.run is not None:
-            return Scene(page, found.run, page.link.run)
+            return Scene(page, recording, found.run, page.link.run)
         problem = found.problem
     try:
-        return Scene(page, catalogue.recording(recording), problem=problem)
+        return Scene(page, recording, catalogue.recording(recording), problem=problem)
     except (OSError, RecordError):
-        return Scene(page, None, problem=problem or _("The recorded example cannot be read."))
+        return Scene(page, recording, None, problem=problem or _("The recorded example cannot be read."))
 
 
 def lesson_sampling(lesson: Lesson) -> Sampling:

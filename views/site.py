@@ -6,9 +6,14 @@ from pathlib import Path
 
 import streamlit as st
 
+from engine.account.record import Sampling
 from lessons.catalogue import lessons
 from lessons.structure import Lesson
 from views.words import _
+
+LAB = "lab"
+LAB_SETTINGS = Sampling(temperature=0.7, max_new_tokens=60)
+"""What the Lab starts with: a short story that ends where the model ends it."""
 
 PAGES = Path(__file__).resolve().parent.parent / "pages"
 
@@ -21,9 +26,7 @@ def lesson_page(lesson: Lesson) -> st.Page:
 
 def lab_page() -> st.Page:
     """The page with every setting."""
-    return st.Page(
-        PAGES / "lab.py", title=_("Lab"), url_path="lab", help=_("One run, every setting, every instrument.")
-    )
+    return st.Page(PAGES / "lab.py", title=_("Lab"), url_path=LAB, help=_("One run, every setting, every instrument."))
 
 
 def method_page() -> st.Page:

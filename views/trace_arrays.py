@@ -27,6 +27,13 @@ def head_gates(trace: TraceRecord, layer: int, head: int) -> HeadGates:
     return HeadGates(_column(gates, gates.decay, head), _column(gates, gates.write_strength, head))
 
 
+def mean_kept_shares(trace: TraceRecord, layer: int) -> list[float]:
+    """How much of its state each head of a layer keeps at a token, averaged over the tokens: [heads]."""
+    gates = {one.layer: one for one in trace.gates}[layer]
+    decay = np.frombuffer(base64.b64decode(gates.decay), dtype="<f2").reshape(-1, gates.heads)
+    return [float(share) for share in decay.astype(np.float32).mean(axis=0)]
+
+
 def state_frames(state: StateTrace) -> Floats:
     """The head's state after each kept token: [frames, values, keys]."""
     shape = (len(state.token_indices), state.values, state.keys)

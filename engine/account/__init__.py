@@ -1,0 +1,1 @@
+"""What it cost: the run record, its files, the cost formulas, the timings, the machine."""

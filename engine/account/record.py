@@ -27,7 +27,8 @@ Evidence = Literal["measured", "simulated"]
 _Bytes = bytes  # the type: inside Token, `bytes` is the field
 
 
-class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+# No object here can be part of a cycle, so the collector need not walk them (gc=False): a long log holds a great many.
+class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """A value inside an event."""
 
 
@@ -127,7 +128,7 @@ class Sampling(_Part, frozen=True):
     ignore_eos: bool = False
 
 
-class _Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="event"):
+class _Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False, tag_field="event"):
     """A line of the log. `index` counts the lines from 0, so that a reader can ask for what it lacks."""
 
     index: int

@@ -156,7 +156,7 @@ def _check_schema(schema: str) -> None:
 
 
 def _is_cut_off(raw: bytes) -> bool:
-    """Not every decoder error at the end of a file says so: "12." is a bad number rather than the start of a good one."""
+    """Not every decoder error at the end of a file says so: "12." is a bad number, not the start of a good one."""
     text = raw.strip()
     return text.startswith(b"{") and not text.endswith(b"}")
 

@@ -9,6 +9,7 @@ Anyone may submit and cancel from any thread; one thread at a time steps, the ca
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import secrets
@@ -25,10 +26,10 @@ from engine.account.record import Device, FinishReason, ModelShape, Run, Token
 from engine.account.trace_record import TraceRecord
 from engine.loop.idle import IdleJobs
 from engine.loop.model_folder import find_model
-from engine.loop.recorder import Recorder
+from engine.loop.recorder import Choice, Recorder
 from engine.loop.request import Request, RequestError, SamplingParams, read_prompt
 from engine.loop.run_log import Bell, RunLog
-from engine.loop.sampler import Choice, NotFinite, choose
+from engine.loop.sampler import NotFinite, choose
 from engine.loop.scheduler import BatchRow, Part, Scheduler, Sequence, StepPlan
 
 clock = time.perf_counter_ns
@@ -40,7 +41,7 @@ class Computes(Protocol):
     """What the engine needs of a runner; `engine.loop.runner.Runner` is the real one."""
 
     def compute(self, plan: StepPlan) -> NDArray[np.float32]:
-        """Logits [n, vocab] of the parts that give a token."""
+        """Logits [n, vocab] of the parts that give a token; the record reads them later, so they must not change."""
 
     def release(self, sequence: Sequence) -> None:
         """Free what the sequence owned."""
@@ -75,6 +76,10 @@ class _Live:
     ahead: int = 0
 
 
+NOTES_BYTES = 4 << 20
+"""Bound on the logits that one run's record holds until someone reads them."""
+
+
 class _Result(NamedTuple):
     """What a step gave one sequence: a token or none yet (or no usable one), and the instant at which it existed."""
 
@@ -88,7 +93,7 @@ class Engine:
 
     def __init__(
         self, runner: Computes, tokenizer: Tokenizes, shape: ModelShape, *,
-        context_length: int | None = None, max_running: int = 1, record: bool = True,
+        context_length: int | None = None, scheduler: Scheduler | None = None, record: bool = True,
     ) -> None:  # fmt: skip
         """Take the parts. `context_length` may be less than the model's, if memory holds less.
 
@@ -99,7 +104,7 @@ class Engine:
         self.context_length = context_length or shape.context_length
         self._runner = runner
         self._rates = Rates.of(shape)
-        self._scheduler = Scheduler(max_running)
+        self._scheduler = scheduler or Scheduler()
         self._record_passes = record
         self._live: dict[str, _Live] = {}
         self._bell = Bell()
@@ -126,6 +131,8 @@ class Engine:
         parts = load_parts(folder, threads=threads)
         engine = cls(parts.runner, parts.tokenizer, parts.shape, context_length=parts.context_length, record=record)
         engine.warm_up()
+        # What is loaded stays. A full collection that walked over all of it would stop a decode step for tens of ms.
+        gc.freeze()
         return engine
 
     def warm_up(self) -> None:
@@ -161,9 +168,10 @@ class Engine:
             request, self.tokenizer.encode, self.tokenizer.longest_token_bytes, self.context_length
         )
         run_id = request.request_id or secrets.token_hex(16)
-        log = RunLog(run_id, self._bell, lambda: self.cancel(run_id))
-        recorder = Recorder(log, arrival_ns, self._rates, self.tokenizer.token)
-        recorder.header(request, prompt_ids, self.shape, self._runner.device())
+        max_notes = max(1, NOTES_BYTES // (4 * self.shape.vocab_size))
+        log = RunLog(run_id, self._bell, lambda: self.cancel(run_id), max_notes)
+        recorder = Recorder(log, request, arrival_ns, self._rates, self.tokenizer.token)
+        recorder.header(prompt_ids, self.shape, self._runner.device())
         sequence = Sequence(run_id, list(prompt_ids), len(prompt_ids), request.sampling.max_new_tokens)
         with self._lock:
             self._check_open(run_id)
@@ -272,10 +280,10 @@ class Engine:
             return _Result(None, clock())
         sampling = self._live[part.sequence.run_id].request.sampling
         try:
-            choice = choose(row, sampling, len(part.sequence.tokens), with_odds=self._record_passes)
+            token_id = choose(row, sampling, len(part.sequence.tokens))
         except NotFinite as error:
             return _Result(None, clock(), str(error))
-        return _Result(choice, clock())
+        return _Result(Choice(token_id, row), clock())
 
     def _record(self, plan: StepPlan, results: list[_Result], start_ns: int) -> None:
         step_weight_bytes = self._rates.weight_bytes(plan.n_tokens, plan.n_logits)

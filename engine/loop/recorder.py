@@ -1,15 +1,19 @@
 """Writes one run's record while it runs.
 
-It stands on the engine's thread between one step and the next, so it does only what must be done then: a few small
-objects, costs from constants worked out beforehand. Encoding is left to whoever reads.
+It stands on the engine's thread between one step and the next, so there it only notes what happened, in a microsecond
+or two. A note becomes an event, with odds and costs, when somebody reads the log: many in one go. Right after a step each
+would cost several times as much, since its code would have to come back into a cache that is full of weights.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from engine import __version__
 from engine.account.cost import Rates
@@ -23,29 +27,59 @@ from engine.account.record import (
     Header,
     ModelShape,
     Pass,
+    Phase,
     Queued,
     Sampling,
     Token,
 )  # fmt: skip
 from engine.loop.request import Request
 from engine.loop.run_log import RunLog
-from engine.loop.sampler import Choice
+from engine.loop.sampler import odds
 from engine.loop.scheduler import Part
 
 
-class Recorder:
-    """The pen of one run. All instants that it is given are on the engine's clock; it writes them relative to the
-    arrival.
-    """
+class Choice(NamedTuple):
+    """A token that a pass gave, and the logits [vocab] that it was chosen from; nobody writes to them any more."""
 
-    def __init__(self, log: RunLog, arrival_ns: int, rates: Rates, token: Callable[[int], Token]) -> None:
+    token_id: int
+    logits: NDArray[np.float32]
+
+
+class PassNote(NamedTuple):
+    """One pass as noted on the engine's thread; `event()` writes it out."""
+
+    recorder: Recorder
+    place: int
+    number: int
+    phase: Phase
+    token_ids: list[int]
+    start_position: int
+    shared_by: int
+    start_ns: int
+    end_ns: int
+    step_weight_bytes: int
+    choice: Choice | None
+
+    def event(self) -> Pass:
+        """The pass with its costs and odds."""
+        return self.recorder.write(self)
+
+
+class Recorder:
+    """The pen of one run. It is given instants on the engine's clock and writes them relative to the arrival."""
+
+    def __init__(
+        self, log: RunLog, request: Request, arrival_ns: int, rates: Rates, token: Callable[[int], Token]
+    ) -> None:
         self.log = log
+        self._request = request
+        self._sampling = Sampling(**msgspec.structs.asdict(request.sampling))
         self._arrival_ns = arrival_ns
         self._rates = rates
         self._token = token
         self._n_passes = 0
 
-    def header(self, request: Request, prompt_ids: list[int], shape: ModelShape, device: Device) -> None:
+    def header(self, prompt_ids: list[int], shape: ModelShape, device: Device) -> None:
         """First line: what was asked, of which model, on which machine."""
         self.log.append(
             Header(
@@ -55,9 +89,9 @@ class Recorder:
                 evidence="measured",
                 model=shape,
                 device=device,
-                prompt=request.prompt,
+                prompt=self._request.prompt,
                 prompt_tokens=[self._token(i) for i in prompt_ids],
-                sampling=Sampling(**msgspec.structs.asdict(request.sampling)),
+                sampling=self._sampling,
                 engine_version=__version__,
             )
         )
@@ -70,16 +104,24 @@ class Recorder:
         self, part: Part, choice: Choice | None, start_ns: int, end_ns: int, shared_by: int, step_weight_bytes: int
     ) -> None:
         """One pass is over; `part` as it was before the pass, `choice` the token that it gave, if any."""
-        start = part.sequence.n_held
-        cost = self._rates.pass_cost(start, part.n_tokens, int(choice is not None), step_weight_bytes)
         self.log.append(
-            Pass(
-                len(self.log), self._n_passes, part.phase, part.token_ids, start, shared_by,
-                start_ns - self._arrival_ns, end_ns - self._arrival_ns, *cost,
-                [] if choice is None else [self._emission(choice, start + part.n_tokens)],
+            PassNote(
+                self, len(self.log), self._n_passes, part.phase, part.token_ids, part.sequence.n_held, shared_by,
+                start_ns, end_ns, step_weight_bytes, choice,
             )
         )  # fmt: skip
         self._n_passes += 1
+
+    def write(self, note: PassNote) -> Pass:
+        """Turn a note into the event; on whatever thread reads first."""
+        n_tokens = len(note.token_ids)
+        n_logits = 0 if note.choice is None else 1
+        cost = self._rates.pass_cost(note.start_position, n_tokens, n_logits, note.step_weight_bytes)
+        emitted = [] if note.choice is None else [self._emission(note.choice, note.start_position + n_tokens)]
+        return Pass(
+            note.place, note.number, note.phase, note.token_ids, note.start_position, note.shared_by,
+            note.start_ns - self._arrival_ns, note.end_ns - self._arrival_ns, *cost, emitted,
+        )  # fmt: skip
 
     def ended(self, reason: FinishReason, at_ns: int) -> None:
         """Last line of a run that ended as it should."""
@@ -90,10 +132,9 @@ class Recorder:
         self.log.append(Error(len(self.log), code, message, at_ns - self._arrival_ns))
 
     def _emission(self, choice: Choice, position: int) -> Emission:
-        odds, token = choice.odds, self._token
-        assert odds is not None
+        found, token = odds(choice.logits, self._sampling, choice.token_id), self._token
         candidates = [
             Candidate(token(i), model, tempered, sampled)
-            for i, model, tempered, sampled in zip(odds.ids, odds.model, odds.tempered, odds.sampled, strict=True)
+            for i, model, tempered, sampled in zip(found.ids, found.model, found.tempered, found.sampled, strict=True)
         ]
-        return Emission(token(choice.token_id), position, candidates, odds.rank)
+        return Emission(token(choice.token_id), position, candidates, found.rank)

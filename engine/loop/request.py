@@ -148,7 +148,13 @@ def _check_text(prompt: object) -> None:
 
 
 def _kind(value: object) -> str:
-    return "nothing" if value is None else "raw bytes" if isinstance(value, bytes) else f"a value of type {type(value).__name__}"
+    return (
+        "nothing"
+        if value is None
+        else "raw bytes"
+        if isinstance(value, bytes)
+        else f"a value of type {type(value).__name__}"
+    )
 
 
 def _size(text: str) -> int:

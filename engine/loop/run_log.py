@@ -11,6 +11,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from typing import Protocol, cast
+
+import msgspec
 
 from engine.account.record import End, Error, Event, Run
 
@@ -20,6 +23,13 @@ each time.
 """
 
 _log = logging.getLogger(__name__)
+
+
+class Note(Protocol):
+    """What the engine noted of something that happened; the event is written from it later."""
+
+    def event(self) -> Event:
+        """The event that it stands for."""
 
 
 class Bell:
@@ -64,13 +74,17 @@ class Bell:
 class RunLog:
     """Append-only events of one run.
 
-    `events` may be read from any thread at any time: index n is final once it is there. `subscribe` is for followers
-    that want to be told of news instead of looking.
+    It may be read from any thread at any time: event n is final once it is there. `subscribe` is for followers that
+    want to be told of news instead of looking. The engine may append a note instead of an event; whoever reads first
+    writes it out, and no more than `max_notes` are left waiting.
     """
 
-    def __init__(self, run_id: str, bell: Bell, cancel: Callable[[], object]) -> None:
+    def __init__(self, run_id: str, bell: Bell, cancel: Callable[[], object], max_notes: int = 256) -> None:
         self.run_id = run_id
-        self._events: list[Event] = []
+        self._events: list[Event | Note] = []
+        self._n_written = 0
+        self._writing = threading.Lock()
+        self._max_notes = max_notes
         self._followers: list[Callable[[RunLog], None]] = []
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -82,12 +96,12 @@ class RunLog:
 
     def since(self, index: int) -> list[Event]:
         """The events from number `index` on that are there by now."""
-        return self._events[max(index, 0) :]
+        return self._written()[max(index, 0) :]
 
     @property
     def run(self) -> Run:
         """The record as far as it goes (a copy of the list; the events themselves are immutable)."""
-        return Run(list(self._events))
+        return Run(self._written())
 
     @property
     def ended(self) -> bool:
@@ -118,16 +132,22 @@ class RunLog:
             if callback in self._followers:
                 self._followers.remove(callback)
 
-    def append(self, event: Event) -> None:
+    def append(self, event: Event | Note) -> None:
         """For the engine only: add the next event."""
         self._events.append(event)
-        if isinstance(event, End | Error):
+        ended = isinstance(event, End | Error)
+        if ended:
             self._ended.set()
-        if self._followers:
+        if self._followers or ended:
+            # At the end in any case: the bell's thread then writes out what nobody has read.
             self._bell.ring(self)
+        if len(self._events) - self._n_written > self._max_notes:
+            self._written()
 
     def call_followers(self) -> None:
         """For the bell only."""
+        if self.ended:
+            self._written()
         with self._lock:
             followers = list(self._followers)
         for callback in followers:
@@ -136,3 +156,14 @@ class RunLog:
             except Exception:
                 _log.exception("a follower of run %s failed and is dropped", self.run_id)
                 self.unsubscribe(callback)
+
+    def _written(self) -> list[Event]:
+        """All events so far, notes written out."""
+        with self._writing:
+            n = len(self._events)
+            for place in range(self._n_written, n):
+                entry = self._events[place]
+                if not isinstance(entry, msgspec.Struct):
+                    self._events[place] = entry.event()
+            self._n_written = n
+            return cast(list[Event], self._events[:n])

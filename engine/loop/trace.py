@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Generator
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -104,7 +104,8 @@ def _time_layers(runner: Runner, passes: list[Pass]) -> Generator[None, None, li
 @torch.inference_mode()
 def _timed_pass(runner: Runner, one: Pass, holding: Holding) -> PassTimes:
     model, memory = runner.model, runner.memory
-    batch = Batch.of([Span(one.token_ids, one.start_position, one.phase, holding)])
+    logits: Literal["last", "none"] = "last" if one.emitted else "none"
+    batch = Batch.of([Span(one.token_ids, one.start_position, one.phase, holding, logits)])
     instants = [clock()]
     x = model.embed(batch)
     rotary = model.rotary(batch)

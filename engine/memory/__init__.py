@@ -1,1 +1,1 @@
-"""What is kept between passes: KV pages of the full-attention layers, state slots of the Gated DeltaNet layers, and who owns which."""
+"""What is kept between passes: KV pages of full-attention layers, state slots of DeltaNet layers, who owns which."""

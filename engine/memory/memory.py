@@ -40,8 +40,10 @@ class Memory:
         self._holdings: list[Holding] = []
 
     @classmethod
-    def for_model(cls, config: ModelConfig, *, n_slots: int, n_positions: int, kv_dtype: torch.dtype = torch.bfloat16) -> Memory:
-        """Room for `n_slots` sequences at once that hold `n_positions` positions between them (rounded up to whole pages)."""
+    def for_model(
+        cls, config: ModelConfig, *, n_slots: int, n_positions: int, kv_dtype: torch.dtype = torch.bfloat16
+    ) -> Memory:
+        """Room for `n_slots` sequences at once that hold `n_positions` positions between them, in whole pages."""
         pages = KVPages(
             len(config.full_layers), config.num_key_value_heads, config.head_dim, pages_for(n_positions), kv_dtype
         )
@@ -58,7 +60,7 @@ class Memory:
         return holding
 
     def extend(self, holding: Holding, count: int) -> int:
-        """Take room for the next `count` positions and return the first of them; raises OutOfMemory and changes nothing.
+        """Take room for the next `count` positions and return the first; raises OutOfMemory and changes nothing.
 
         Call it once before each pass, with the number of tokens that go in.
         """
@@ -84,11 +86,13 @@ class Memory:
         return holding.length * self.pages.bytes_per_position
 
     def check_integrity(self) -> None:
-        """Every page and slot is free or owned by exactly one sequence, and owners hold as many as they need; raises IntegrityError.
+        """Every page and slot is free or owned by exactly one sequence, and owners hold what they need.
 
-        Not meaningful in the middle of a pass.
+        Raises IntegrityError. Not meaningful in the middle of a pass.
         """
-        _each_once("page", self.pages.n_pages, self.pages.free_pages, [page for h in self._holdings for page in h.pages])
+        _each_once(
+            "page", self.pages.n_pages, self.pages.free_pages, [page for h in self._holdings for page in h.pages]
+        )
         _each_once("slot", self.slots.n_slots, self.slots.free_slots, [h.slot for h in self._holdings])
         for holding in self._holdings:
             if len(holding.pages) != pages_for(holding.length):

@@ -1,8 +1,8 @@
 """The KV cache: a pool of fixed-size pages, one pool for all full-attention layers.
 
-A page holds `PAGE_SIZE` consecutive positions of one sequence, in every full-attention layer at once, so a sequence needs
-one page table, not one a layer (vLLM's PagedAttention, arXiv 2309.06180, with the layers sharing the table). Gated DeltaNet
-layers have no KV and take no room here.
+A page holds `PAGE_SIZE` consecutive positions of one sequence, in every full-attention layer at once, so a sequence
+needs one page table, not one a layer (vLLM's PagedAttention, arXiv 2309.06180, with the layers sharing the table).
+Gated DeltaNet layers have no KV and take no room here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class KVPages:
         shape = (n_layers, n_kv_heads, n_pages, PAGE_SIZE, head_dim)
         self.keys = torch.zeros(shape, dtype=dtype)
         self.values = torch.zeros(shape, dtype=dtype)
-        # One tensor a layer, made once: indexing a tensor costs a microsecond, and a decode step is made of microseconds.
+        # One tensor a layer, made once: indexing costs a microsecond, and a decode step is made of microseconds.
         self.layers: list[tuple[Tensor, Tensor]] = list(zip(self.keys, self.values, strict=True))
         self._free = list(range(n_pages - 1, -1, -1))
 
@@ -59,7 +59,10 @@ class KVPages:
         return [self._free.pop() for _ in range(count)]
 
     def append(self, pages: list[int], held: int, added: int) -> None:
-        """Give a sequence that holds `held` positions in `pages` room for `added` more; raises OutOfMemory and changes nothing."""
+        """Give a sequence that holds `held` positions in `pages` room for `added` more.
+
+        Raises OutOfMemory and changes nothing.
+        """
         pages.extend(self.allocate(pages_for(held + added) - len(pages)))
 
     def free(self, pages: list[int]) -> None:

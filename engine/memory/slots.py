@@ -1,7 +1,8 @@
 """The memory of Gated DeltaNet layers: one slot a sequence, the same size from the first token to the last.
 
-A slot holds, for every such layer, the recurrent state of each value head and the convolution window. Both are rewritten
-by each token, so a slot that passes to another sequence is zeroed first: an old state is not noise but another's text.
+A slot holds, for every such layer, the recurrent state of each value head and the convolution window. Both are
+rewritten by each token, so a slot that passes to another sequence is zeroed first: an old state is not noise but
+another's text.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What is computed: config, weights, tokenizer, batch, blocks and the model. Importing the package itself imports no torch."""
+"""What is computed: config, weights, tokenizer, batch, blocks and the model. Importing it imports no torch."""

@@ -27,11 +27,13 @@ class GatedAttention:
         self.k_scale = 1 + checkpoint.vector(f"{prefix}.k_norm.weight", (dim,))
         self.project_out = checkpoint.matrix(f"{prefix}.o_proj.weight", (hidden, width))
 
-    def add_to(self, residual: Tensor, scale: Tensor, batch: Batch, kept: tuple[Tensor, Tensor], rotary: Tensor) -> None:
-        """Add the mixer's output for the normalized residual [T, hidden] to it, in place; `scale` [hidden] is the norm's.
+    def add_to(
+        self, residual: Tensor, scale: Tensor, batch: Batch, kept: tuple[Tensor, Tensor], rotary: Tensor
+    ) -> None:
+        """Add the mixer's output for the normalized residual [T, hidden] to it, in place; `scale` is the norm's.
 
-        `kept` is this layer's pages of keys and of values [Hkv, pages, page size, D]; the batch's rows are written and then
-        read with all before them.
+        `kept` is this layer's pages of keys and of values [Hkv, pages, page size, D]; the batch's rows are written
+        and then read with all before them.
         """
         keys, values = kept
         heads = ops.gated_attention(

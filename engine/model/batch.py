@@ -1,7 +1,7 @@
 """One pass of the model, written out: which tokens of which sequences go in, and where everything of theirs lies.
 
-Tokens of all sequences are packed one after another, without padding. The layers read whatever they need from here; there
-is no other channel.
+Tokens of all sequences are packed one after another, without padding. The layers read whatever they need from here;
+there is no other channel.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from engine.memory.pages import PAGE_SIZE
 class Span:
     """One sequence's part of a pass: consecutive tokens from `start_position` on.
 
-    `holding` must already have room for them (`start = memory.extend(holding, len(token_ids))`). `logits` says for which
-    rows the odds of the next token are asked: none (a chunk of a prompt that is not its last), the last, or all.
+    `holding` must already have room for them (`start = memory.extend(holding, len(token_ids))`). `logits` says for
+    which rows the odds of the next token are asked: none (a chunk of a prompt that is not its last), the last, or
+    all.
     """
 
     token_ids: Sequence[int]

@@ -7,6 +7,7 @@ must be in the file, and one that asks for something this engine does not comput
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +54,7 @@ class ModelConfig:
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any]) -> ModelConfig:
-        """Build from the parsed file, a text model's or a multimodal one's (`text_config` inside); raises CheckpointError."""
+        """Build from the parsed file, a text model's or a multimodal one's (`text_config`); raises CheckpointError."""
         text = _text_part(raw)
         _refuse_what_is_not_computed(text)
         config = cls(
@@ -75,7 +76,9 @@ class ModelConfig:
             ("linear_num_value_heads", "linear_num_key_heads"),
         ):
             if getattr(self, many) % getattr(self, few):
-                raise CheckpointError(f"config.json: {many} ({getattr(self, many)}) is not a multiple of {few} ({getattr(self, few)})")
+                raise CheckpointError(
+                    f"config.json: {many} ({getattr(self, many)}) is not a multiple of {few} ({getattr(self, few)})"
+                )
         if not 0 < self.partial_rotary_factor <= 1 or self.rotary_dim % 2 or not self.rotary_dim:
             raise CheckpointError(
                 f"config.json: partial_rotary_factor {self.partial_rotary_factor} of head_dim {self.head_dim} "
@@ -125,8 +128,9 @@ class ModelConfig:
         same = {name: getattr(self, name) for name in ModelShape.__struct_fields__ if hasattr(self, name)}
         same["layer_types"] = list(self.layer_types)
         return ModelShape(
-            name=name, attn_output_gate=True, parameters=parameters, weight_bytes=weight_bytes, weight_dtype=weight_dtype,
-            kv_dtype=kv_dtype, state_dtype=state_dtype, activation_dtype=activation_dtype, **same,
+            name=name, attn_output_gate=True, parameters=parameters, weight_bytes=weight_bytes,
+            weight_dtype=weight_dtype, kv_dtype=kv_dtype, state_dtype=state_dtype, activation_dtype=activation_dtype,
+            **same,
         )  # fmt: skip
 
 
@@ -175,7 +179,9 @@ def _text_part(raw: Mapping[str, Any]) -> Mapping[str, Any]:
     nested = raw.get("text_config")
     if kind in MULTIMODAL_TYPES and isinstance(nested, dict) and nested.get("model_type") == MODEL_TYPE:
         return nested
-    raise CheckpointError(f"config.json: model_type is {kind!r}; this engine computes {MODEL_TYPE!r}, alone or as the text_config of 'qwen3_5'")
+    raise CheckpointError(
+        f"config.json: model_type is {kind!r}; computed here is {MODEL_TYPE!r}, alone or as text_config of 'qwen3_5'"
+    )
 
 
 def _refuse_what_is_not_computed(text: Mapping[str, Any]) -> None:
@@ -203,7 +209,9 @@ def _layer_types(text: Mapping[str, Any]) -> tuple[LayerType, ...]:
         raise CheckpointError(f"config.json: layer_types does not list num_hidden_layers ({n_layers}) layers")
     unknown = sorted({repr(kind) for kind in types if kind not in ("linear_attention", "full_attention")})
     if unknown:
-        raise CheckpointError(f"config.json: layer_types has {', '.join(unknown)}; known are 'linear_attention' and 'full_attention'")
+        raise CheckpointError(
+            f"config.json: layer_types has {', '.join(unknown)}; known are 'linear_attention' and 'full_attention'"
+        )
     return tuple(types)
 
 
@@ -222,7 +230,7 @@ def _count(fields: Mapping[str, Any], name: str) -> int:
 
 def _number(fields: Mapping[str, Any], name: str) -> float:
     value = _required(fields, name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         raise CheckpointError(f"config.json: {name} is {value!r}, not a positive number")
     return float(value)
 

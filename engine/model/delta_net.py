@@ -12,7 +12,7 @@ from kernels.dispatch import table as ops
 
 
 class GatedDeltaNet:
-    """Project, convolve over the last few tokens, apply the delta rule to each head's state, normalize, gate, project."""
+    """Project, convolve over the last few tokens, apply the delta rule to every head's state, norm, gate, project."""
 
     def __init__(self, config: ModelConfig, checkpoint: Checkpoint, prefix: str) -> None:
         heads, channels = config.linear_num_value_heads, config.conv_channels
@@ -32,7 +32,7 @@ class GatedDeltaNet:
         self.project_out = checkpoint.matrix(f"{prefix}.out_proj.weight", (hidden, inner))
 
     def add_to(self, residual: Tensor, scale: Tensor, batch: Batch, kept: tuple[Tensor, Tensor]) -> None:
-        """Add the mixer's output for the normalized residual [T, hidden] to it, in place; `scale` [hidden] is the norm's.
+        """Add the mixer's output for the normalized residual [T, hidden] to it, in place; `scale` is the norm's.
 
         `kept` is this layer's states [slots, Hv, V, K] and windows [slots, kernel - 1, channels]; the batch's slots are
         read and replaced.

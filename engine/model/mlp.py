@@ -21,5 +21,5 @@ class MLP:
         self.down = checkpoint.matrix(f"{prefix}.down_proj.weight", (hidden, inner))
 
     def add_to(self, residual: Tensor, scale: Tensor, eps: float) -> None:
-        """Add the block's output for the normalized residual [T, hidden] to it, in place; `scale` [hidden] is the norm's."""
+        """Add the block's output for the normalized residual [T, hidden] to it, in place; `scale` is the norm's."""
         ops.swiglu_linear_add(residual, ops.norm_linear(residual, scale, eps, self.gate_up), self.down)

@@ -15,6 +15,7 @@ from engine.model.config import ModelConfig
 from engine.model.delta_net import GatedDeltaNet
 from engine.model.mlp import MLP
 from engine.model.weights import Checkpoint
+from kernels import dispatch
 from kernels.dispatch import table as ops
 from kernels.reference import rotary_table
 
@@ -52,6 +53,7 @@ class Model:
 
     def __init__(self, config: ModelConfig, checkpoint: Checkpoint, name: str, kv_dtype: torch.dtype) -> None:
         """Take all weights from the checkpoint; raises CheckpointError. `Model.load` is the usual way."""
+        dispatch.prepare()
         self.config = config
         self.kv_dtype = kv_dtype
         table_shape = (config.vocab_size, config.hidden_size)
@@ -67,10 +69,13 @@ class Model:
         self._rotary = torch.empty(0, config.rotary_dim)
 
     @classmethod
-    def load(cls, folder: str | Path, dtype: torch.dtype = torch.bfloat16, kv_dtype: torch.dtype = torch.bfloat16) -> Model:
+    def load(
+        cls, folder: str | Path, dtype: torch.dtype = torch.bfloat16, kv_dtype: torch.dtype = torch.bfloat16
+    ) -> Model:
         """Load a `qwen3_5_text` folder, or the text model of a multimodal one.
 
-        `dtype` is that of the matrices in memory, `kv_dtype` that of the KV cache (made by `new_memory`). Raises CheckpointError.
+        `dtype` is that of the matrices in memory, `kv_dtype` that of the KV cache (made by `new_memory`). Raises
+        CheckpointError.
         """
         folder = Path(folder)
         return cls(ModelConfig.load(folder), Checkpoint(folder, dtype), folder.resolve().name, kv_dtype)
@@ -98,6 +103,8 @@ class Model:
 
     def logits(self, x: Tensor, batch: Batch) -> Tensor:
         """Logits [n, vocab] of the rows asked for, from the residual stream [T, hidden] at its end."""
+        if not len(batch.logit_rows):
+            return x.new_empty(0, len(self.head))
         if len(batch.logit_rows) != len(x):
             x = x[batch.logit_rows]
         logits: Tensor = ops.norm_linear(x, self.final_scale, self.config.rms_norm_eps, self.head)
@@ -107,7 +114,9 @@ class Model:
         """Table of rotations that reaches over the batch's positions; it grows by doubling."""
         needed = max(batch.context_lengths)
         if needed > len(self._rotary):
-            self._rotary = rotary_table(max(needed, 2 * len(self._rotary)), self.config.rotary_dim, self.config.rope_theta)
+            self._rotary = rotary_table(
+                max(needed, 2 * len(self._rotary)), self.config.rotary_dim, self.config.rope_theta
+            )
         return self._rotary
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tokenizers import Tokenizer as FastTokenizer
+from tokenizers import decoders
 
 from engine.account.record import Token
 from engine.model.config import CheckpointError, read_json, token_ids
@@ -25,6 +26,8 @@ class Tokenizer:
             self._fast = FastTokenizer.from_file(str(path))
         except Exception as error:  # the library raises bare Exception for a file that it cannot read
             raise CheckpointError(f"{path} cannot be read: {error}") from error
+        if not isinstance(self._fast.decoder, decoders.ByteLevel):
+            raise CheckpointError(f"{path} is not a byte-level tokenizer: the bytes of its tokens are not known")
         self.eos_ids = _eos_ids(folder)
         self._added = self._fast.get_added_tokens_decoder()
         self._token = functools.lru_cache(maxsize=None)(self._make_token)
@@ -36,7 +39,7 @@ class Tokenizer:
 
     @functools.cached_property
     def longest_token_bytes(self) -> int:
-        """Bytes of the longest token: a text of n tokens has at most n times as many (a piece has one character a byte)."""
+        """Bytes of the longest token: n tokens of text have at most n times as many (a character a byte)."""
         return max(map(len, self._fast.get_vocab()))
 
     def encode(self, text: str) -> list[int]:
@@ -59,7 +62,7 @@ class Tokenizer:
 
 
 def piece_bytes(piece: str) -> bytes:
-    """The bytes that a piece of a byte-level vocabulary stands for: there each byte is written as one printable character."""
+    """The bytes that a piece of a byte-level vocabulary stands for: each byte is written as a printable character."""
     alphabet = _byte_of_character()
     return bytes(alphabet[character] for character in piece)
 

@@ -1,8 +1,9 @@
 """Weights from safetensors files, each asked for once by name and shape, and none left over.
 
-A checkpoint of the text model names its weights `model.layers.0...`, a multimodal one `model.language_model.layers.0...`;
-both are known here as `layers.0...`. The drafting head (`mtp.*`) and the vision tower (`model.visual.*`) are not computed
-and are passed over; any other name that nobody asks for is an error, since it would be a part of the model left out.
+A checkpoint of the text model names its weights `model.layers.0...`, a multimodal one
+`model.language_model.layers.0...`; both are known here as `layers.0...`. The drafting head (`mtp.*`) and the vision
+tower (`model.visual.*`) are not computed and are passed over; any other name that nobody asks for is an error, since
+it would be a part of the model left out.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ class Checkpoint:
     def __init__(self, folder: str | Path, dtype: torch.dtype) -> None:
         """Open the folder's files; `dtype` is what matrices are converted to. Raises CheckpointError."""
         self._dtype = dtype
-        self._left = {_canonical(name): (file, name) for file, name in _entries(Path(folder)) if not PASSED_OVER.match(name)}
+        self._left: dict[str, tuple[Any, str]] = {}
+        self._left = {
+            _canonical(name): (file, name) for file, name in _entries(Path(folder)) if not PASSED_OVER.match(name)
+        }
         self.bytes_taken = 0
         self.count_taken = 0
 
@@ -55,7 +59,9 @@ class Checkpoint:
         file, raw_name = self._left.pop(name)
         stored = file.get_tensor(raw_name)
         if tuple(stored.shape) != tuple(shape):
-            raise CheckpointError(f"the weight {raw_name} has the shape {list(stored.shape)}; the config asks for {list(shape)}")
+            raise CheckpointError(
+                f"the weight {raw_name} has the shape {list(stored.shape)}; the config asks for {list(shape)}"
+            )
         if stored.dtype not in KNOWN_DTYPES:
             raise CheckpointError(f"the weight {raw_name} is stored as {stored.dtype}, which is not read here")
         # A copy always: the stored tensor is a view of the file, and the file may be replaced while we run.
@@ -86,7 +92,7 @@ def _entries(folder: Path) -> list[tuple[Any, str]]:
 
 def _names(path: Path) -> list[tuple[Any, str]]:
     file = _open(path)
-    return [(file, name) for name in file.keys()]
+    return [(file, name) for name in file.keys()]  # noqa: SIM118 (it is no dict)
 
 
 def _open(path: Path) -> Any:

@@ -27,8 +27,8 @@ _ANSWER = httpx.Timeout(30.0, connect=3.0)
 _TRACE = httpx.Timeout(120.0, connect=3.0)
 """A replay with instruments waits for a moment between requests and is many times slower than the run."""
 
-_STREAM = httpx.Timeout(None, connect=3.0)
-"""A stream may be silent for as long as a request waits in the queue."""
+_STREAM = httpx.Timeout(60.0, connect=3.0)
+"""A stream whose request waits in the queue still carries an empty line every 15 seconds."""
 
 
 class EngineUnavailable(ConnectionError):
@@ -50,7 +50,7 @@ class EngineClient:
 
     def __init__(self, base_url: str, token: str | None = None, timeout: httpx.Timeout = _ANSWER) -> None:
         self.base_url = base_url.rstrip("/")
-        self._headers = {"Authorization": f"Bearer {token}".encode()} if token else {}
+        self._headers = {b"Authorization": f"Bearer {token}".encode()} if token else {}
         # trust_env=False: a proxy set for the outside world has no business between two processes of one machine.
         self._http = httpx.Client(base_url=self.base_url, headers=self._headers, timeout=timeout, trust_env=False)
 

@@ -30,13 +30,12 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def middleware(token: str | None) -> list[Middleware]:
-    """The layers around all routes, outermost first."""
-    door = (
-        Middleware(_TokenDoor, token=token)
-        if token
-        else Middleware(TrustedHostMiddleware, allowed_hosts=_LOOPBACK_NAMES)
-    )
+def middleware(token: str | None, host: str) -> list[Middleware]:
+    """The layers around all routes, outermost first; `host` is the address that is listened on."""
+    if token:
+        door = Middleware(_TokenDoor, token=token)
+    else:
+        door = Middleware(TrustedHostMiddleware, allowed_hosts=[*_LOOPBACK_NAMES, host], www_redirect=False)
     return [Middleware(_AccessLog), door]
 
 

@@ -62,7 +62,7 @@ def serve(
         level=logging.WARNING if lifeline else logging.INFO, format="engine: %(levelname)s %(name)s: %(message)s"
     )
     listening = _listen(host, port)
-    app = build(lambda: _load(model), token=token, patience_s=patience_s)
+    app = build(lambda: _load(model), host=host, token=token, patience_s=patience_s)
     server = uvicorn.Server(
         uvicorn.Config(app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=1)
     )
@@ -73,27 +73,32 @@ def serve(
 
 
 def build(
-    load: Callable[[], Engine], *, token: str | None = None, patience_s: float = PATIENCE_S, sweep_s: float = SWEEP_S
+    load: Callable[[], Engine],
+    *,
+    host: str = DEFAULT_HOST,
+    token: str | None = None,
+    patience_s: float = PATIENCE_S,
+    sweep_s: float = SWEEP_S,
 ) -> Starlette:
     """The ASGI application; `load` makes the engine, in a thread, when the application starts."""
-    host = EngineHost(load)
+    hosted = EngineHost(load)
     runs = RunRegistry(lambda run: metrics.observe(run), patience_s=patience_s)
-    admission = Admission(host, runs, MAX_WAITING)
+    admission = Admission(hosted, runs, MAX_WAITING)
     metrics = ServiceMetrics(admission.running_and_waiting)
     routes = EngineRoutes(admission, metrics).table() + CompletionRoutes(admission).table()
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        host.start()
+        hosted.start()
         sweeping = asyncio.create_task(_sweep(runs, sweep_s))
         try:
             yield
         finally:
             sweeping.cancel()
-            await asyncio.to_thread(host.close)
+            await asyncio.to_thread(hosted.close)
 
     return Starlette(
-        routes=routes, middleware=middleware(token), exception_handlers=EXCEPTION_HANDLERS, lifespan=lifespan
+        routes=routes, middleware=middleware(token, host), exception_handlers=EXCEPTION_HANDLERS, lifespan=lifespan
     )
 
 

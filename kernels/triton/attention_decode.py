@@ -1,12 +1,12 @@
 """Causal attention of one token a sequence over paged keys and values: the decode step.
 
-One query leaves no queries to share a tile of keys with; the time is that of reading the cache. A program a head would read
-a long context with a handful of multiprocessors while the others wait, so the positions of a sequence are split too
-(Flash-Decoding: Dao, Haziza, Massa and Sizov, 2023). Each program sums its share with the running softmax of
-`attention_prefill` and leaves its m, l and acc; `attention_merge` puts the shares together.
+One query leaves no queries to share a tile of keys with; the time is that of reading the cache. A program a head
+would read a long context with a handful of multiprocessors while the others wait, so the positions of a sequence are
+split too (Flash-Decoding: Dao, Haziza, Massa and Sizov, 2023). Each program sums its share with the running softmax
+of `attention_prefill` and leaves its m, l and acc; `attention_merge` puts the shares together.
 
-A program has all query heads of a key head: the keys are read once for the group. A product of 16 rows is the smallest that
-the matrix units have; rows that are not heads are zeros.
+A program has all query heads of a key head: the keys are read once for the group. A product of 16 rows is the
+smallest that the matrix units have; rows that are not heads are zeros.
 """
 
 import torch
@@ -15,7 +15,7 @@ import triton.language as tl
 from torch import Tensor
 
 from kernels.triton.attention_merge import attention_merge
-from kernels.triton.attention_prefill import LOG2_E
+from kernels.triton.attention_prefill import LOG2_E, tile_shape
 from kernels.triton.precision import dot_precision, dot_type
 
 _PROGRAMS_WANTED = 256
@@ -84,7 +84,9 @@ def _attention_decode(
 
 
 def n_splits(n_sequences: int, n_kv_heads: int, most_positions: int) -> int:
-    """Into how many shares to split each sequence: enough programs to fill a GPU, none with less than a few tiles to read."""
+    """Into how many shares to split each sequence: enough programs to fill a GPU, none with less than a few tiles to
+    read.
+    """
     wanted = triton.next_power_of_2(triton.cdiv(_PROGRAMS_WANTED, n_sequences * n_kv_heads))
     useful = triton.next_power_of_2(triton.cdiv(most_positions, _FEWEST_POSITIONS))
     return min(wanted, useful)
@@ -99,13 +101,14 @@ def attention_decode(
     # The host knows how wide the page tables are, not how long each sequence is.
     splits = n_splits(n_sequences, n_kv_heads, page_tables.shape[1] * page_size)
     group = n_heads // n_kv_heads
+    _, block_n, _ = tile_shape(dim, keys.dtype)
     largest, total = (torch.empty((n_sequences, n_heads, splits), device=q.device) for _ in range(2))
     acc = torch.empty((n_sequences, n_heads, splits, dim), device=q.device)
     _attention_decode[(splits, n_kv_heads, n_sequences)](
         q, keys, values, page_tables, positions, largest, total, acc, keys.stride(0), page_tables.stride(0),
         n_heads, group, LOG2_E * dim**-0.5,
         SPLITS=splits, D=dim, PAGE=page_size, BLOCK_D=max(16, triton.next_power_of_2(dim)),
-        BLOCK_G=max(16, triton.next_power_of_2(group)), BLOCK_N=64 if dim <= 128 else 32,
+        BLOCK_G=max(16, triton.next_power_of_2(group)), BLOCK_N=block_n,
         DOT=dot_type(keys.dtype), PRECISION=dot_precision(keys.dtype), num_warps=4, num_stages=2,
     )  # fmt: skip
     return attention_merge(largest, total, acc, gate, q.dtype)

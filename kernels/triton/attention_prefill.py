@@ -1,19 +1,23 @@
-"""Causal attention of many tokens over paged keys and values, tile by tile (FlashAttention, arXiv 2205.14135, 2307.08691).
+"""Causal attention of many tokens over paged keys and values, tile by tile (FlashAttention, arXiv 2205.14135,
+2307.08691).
 
-    o_t = sum over p <= t of softmax_p(q_t . k_p / sqrt(D)) v_p,   times the sigmoid of an output gate (arXiv 2505.06708)
+    o_t = sum over p <= t of softmax_p(q_t . k_p / sqrt(D)) v_p,   times a gate's sigmoid (arXiv 2505.06708)
 
 Written out, the scores of T tokens are T^2 numbers that go to memory and back. But a softmax can be summed in pieces
-(arXiv 1805.02867). A program has BLOCK_M queries of one head. Of the tiles of keys read so far it keeps, for each query,
-the largest score m, the sum l of e^{score - m} and the sum acc of e^{score - m} v. A tile with a larger score rescales
-what there is:
+(arXiv 1805.02867). A program has BLOCK_M queries of one head. Of the tiles of keys read so far it keeps, for each
+query, the largest score m, the sum l of e^{score - m} and the sum acc of e^{score - m} v. A tile with a larger score
+rescales what there is:
 
-    m' = max(m, max s);   l <- l e^{m - m'} + sum e^{s - m'};   acc <- acc e^{m - m'} + e^{s - m'} V;   in the end o = acc / l
+    m' = max(m, max s);   l <- l e^{m - m'} + sum e^{s - m'};   acc <- acc e^{m - m'} + e^{s - m'} V
 
-Scores never leave the chip, and keys and values are read once for BLOCK_M queries instead of once for each. Tiles wholly
-after the last query are not read.
+and in the end o = acc / l.
 
-Query heads come in groups that share a key head (arXiv 2305.13245). Position p lies in page `page_table[p // page size]` (arXiv
-2309.06180), so each position of a tile is looked up on its own. Exponentials are of base 2, which is what the hardware has.
+Scores never leave the chip, and keys and values are read once for BLOCK_M queries instead of once for each. Tiles
+wholly after the last query are not read.
+
+Query heads come in groups that share a key head (arXiv 2305.13245). Position p lies in page `page_table[p // page
+size]` (arXiv 2309.06180), so each position of a tile is looked up on its own. Exponentials are of base 2, which is
+what the hardware has.
 """
 
 import torch
@@ -94,8 +98,12 @@ def _attention_prefill(
     tl.store(out + (row * n_heads + head) * D + in_q, acc / total[:, None] * tl.sigmoid(z), mask=inside)
 
 
-def tile_shape(head_dim: int) -> tuple[int, int, int]:
-    """Queries and keys of a tile, and warps. A wide head leaves registers for fewer keys at a time."""
+def tile_shape(head_dim: int, dtype: torch.dtype) -> tuple[int, int, int]:
+    """Queries and keys of a tile, and warps: what registers and shared memory hold of heads that wide, of the pool's
+    dtype.
+    """
+    if dtype == torch.float32:
+        return (32, 32, 4) if head_dim <= 128 else (32, 16, 4)
     return (64, 64, 4) if head_dim <= 128 else (64, 32, 8)
 
 
@@ -106,13 +114,13 @@ def attention_prefill(
     n_tokens, n_heads, dim = q.shape
     n_kv_heads, _, page_size, _ = keys.shape
     n_sequences = len(page_tables)
-    block_m, block_n, warps = tile_shape(dim)
+    block_m, block_n, warps = tile_shape(dim, keys.dtype)
     out = torch.empty((n_tokens, n_heads * dim), dtype=q.dtype, device=q.device)
     _attention_prefill[(most_tiles(n_tokens, n_sequences, block_m), n_heads)](
-        q, gate, keys, values, page_tables, positions, bounds, out, gate.stride(0), keys.stride(0), page_tables.stride(0),
-        n_sequences, n_heads, n_heads // n_kv_heads, LOG2_E * dim**-0.5,
+        q, gate, keys, values, page_tables, positions, bounds, out,
+        gate.stride(0), keys.stride(0), page_tables.stride(0), n_sequences, n_heads, n_heads // n_kv_heads, LOG2_E * dim**-0.5,
         D=dim, PAGE=page_size, BLOCK_D=max(16, triton.next_power_of_2(dim)), BLOCK_M=block_m, BLOCK_N=block_n,
-        MAX_SEQUENCES=triton.next_power_of_2(n_sequences), DOT=dot_type(keys.dtype), PRECISION=dot_precision(keys.dtype),
-        num_warps=warps, num_stages=2,
+        MAX_SEQUENCES=triton.next_power_of_2(n_sequences),
+        DOT=dot_type(keys.dtype), PRECISION=dot_precision(keys.dtype), num_warps=warps, num_stages=2,
     )  # fmt: skip
     return out

@@ -1,13 +1,13 @@
-"""Depthwise causal convolution over the last N tokens, then silu: what a Gated DeltaNet layer does to its queries, keys and
-values first (a short convolution before a recurrence as in Mamba, arXiv 2312.00752).
+"""Depthwise causal convolution over the last N tokens, then silu: what a Gated DeltaNet layer does to its queries,
+keys and values first (a short convolution before a recurrence as in Mamba, arXiv 2312.00752).
 
-    y_t = silu(sum_i w_i * x_{t - (N - 1) + i})        for each channel on its own; w_{N - 1} belongs to the current token
+    y_t = silu(sum_i w_i * x_{t - (N - 1) + i}),    w_{N - 1} for the current token, each channel on its own
 
 Inputs before the pass come from the sequence's window. A program has a tile of tokens of one sequence and a block of
 channels. A decode step is a tile of one token. All tokens are read N times, N - 1 of them from the cache.
 
-The window is replaced by the program of the sequence's first tile: it is the only one that reads the old one, so nobody
-needs to wait for anybody.
+The window is replaced by the program of the sequence's first tile: it is the only one that reads the old one, so
+nobody needs to wait for anybody.
 """
 
 import torch
@@ -60,7 +60,7 @@ def _causal_conv(
     if MOVE_WINDOW and (slot >= 0) and (first == begin):
         tl.debug_barrier()
         rows_of_x = x + begin.to(tl.int64) * x_stride
-        move_window(rows_of_x, window, end - begin, channels, has_channel, x_stride, n_channels, N_TAPS)
+        move_window(rows_of_x, window, end - begin, channels, x_stride, n_channels, N_TAPS)
 
 
 def causal_conv(x: Tensor, taps: Tensor, windows: Tensor, bounds: Tensor, slots: Tensor) -> Tensor:
@@ -69,7 +69,7 @@ def causal_conv(x: Tensor, taps: Tensor, windows: Tensor, bounds: Tensor, slots:
 
 
 def drafted_causal_conv(x: Tensor, taps: Tensor, windows: Tensor, bounds: Tensor, slots: Tensor) -> Tensor:
-    """`causal_conv` that leaves the windows as they are; `fold_windows` moves them over the tokens that were accepted."""
+    """Do the same and leave the windows as they are; `fold_windows` moves them over the accepted tokens."""
     return _launch(x, taps, windows, bounds, slots, move_window=False)
 
 

@@ -1,12 +1,12 @@
 """Third step of the chunked delta rule: what each token reads.
 
-With S the state before the chunk, u the tokens' writes, L_ij the log decay from after token j to after token i, and L_i from the
-chunk's start to after token i:
+With S the state before the chunk, u the tokens' writes, L_ij the log decay from after token j to after token i, and
+L_i from the chunk's start to after token i:
 
     o_i = e^{L_i} S q_i + sum over j <= i of (q_i . k_j) e^{L_ij} u_j
 
-A token reads its own write, too. All chunks are independent by now. The second term is attention inside the chunk, with the
-decay in the place of the softmax.
+A token reads its own write, too. All chunks are independent by now. The second term is attention inside the chunk,
+with the decay in the place of the softmax.
 """
 
 import triton

@@ -1,7 +1,8 @@
 """First step of the chunked delta rule: solve, for 64 tokens at once, what each of them writes (the WY form).
 
-Token i writes u_i = beta_i (v_i - S k_i), where S holds the writes of the tokens before it. Inside a chunk, with S_0 the
-state before it and L_ij the log decay from after token j to after token i (arXiv 2412.06464; without gates 2406.06484):
+Token i writes u_i = beta_i (v_i - S k_i), where S holds the writes of the tokens before it. Inside a chunk, with S_0
+the state before it and L_ij the log decay from after token j to after token i (arXiv 2412.06464; without gates
+2406.06484):
 
     u_i + sum over j < i of A_ij u_j = beta_i (v_i - e^{L_i} S_0 k_i),      A_ij = beta_i (k_i . k_j) e^{L_ij}
 
@@ -11,10 +12,10 @@ One token waits for the other only through a unit lower triangular matrix I + A,
 
 and U and W need no state: every chunk of every sequence is solved at the same time, by matrix products.
 
-The inverse X grows from blocks of one token to blocks of 64. If X inverts the diagonal blocks of size s, then a block of 2 s,
-[[P, 0], [N, Q]], has the inverse [[P^-1, 0], [-Q^-1 N P^-1, Q^-1]], which is X - X N X for all blocks together. This is
-elimination in another order, and as stable. The shorter (I - A)(I + A^2)(I + A^4)... is not: for a token repeated 64
-times its powers reach 10^18, and the result should be below 1.
+The inverse X grows from blocks of one token to blocks of 64. If X inverts the diagonal blocks of size s, then a block
+of 2 s, [[P, 0], [N, Q]], has the inverse [[P^-1, 0], [-Q^-1 N P^-1, Q^-1]], which is X - X N X for all blocks
+together. This is elimination in another order, and as stable. The shorter (I - A)(I + A^2)(I + A^4)... is not: for a
+token repeated 64 times its powers reach 10^18, and the result should be below 1.
 """
 
 import triton
@@ -31,7 +32,7 @@ def unit_lower_inverse(below: tl.tensor, CHUNK: tl.constexpr) -> tl.tensor:
     row, column = token[:, None], token[None, :]
     # Pairs of blocks of one token: the inverse of [[1, 0], [n, 1]] is [[1, 0], [-n, 1]].
     inverse = tl.where(row == column, 1.0, 0.0) - tl.where(row >> 1 == column >> 1, below, 0.0)
-    for level in tl.static_range(1, 6):
+    for level in range(1, 6):
         # Blocks of 2^level tokens: the same pair, not the same block.
         corner = (row >> (level + 1) == column >> (level + 1)) & (row >> level != column >> level)
         corner = tl.where(corner, below, 0.0)

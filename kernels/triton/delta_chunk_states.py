@@ -1,12 +1,13 @@
 """Second step of the chunked delta rule: carry the state from chunk to chunk.
 
-With U and W of `delta_chunk_solve`, S the state before a chunk of n tokens, and L_i the log decay from token i to the chunk's end:
+With U and W of `delta_chunk_solve`, S the state before a chunk of n tokens, and L_i the log decay from token i to the
+chunk's end:
 
     u = U - W S^T                                              what each token writes, [n, V]
     S <- e^{sum of g} S + sum over i of e^{L_i} u_i k_i^T      [V, K]
 
-This is the only part that goes through a sequence in order, 64 tokens a step. Rows of S know nothing of each other here
-either, so programs share a head's state by rows. Kept for the third step: the state before every chunk, and u.
+This is the only part that goes through a sequence in order, 64 tokens a step. Rows of S know nothing of each other
+here either, so programs share a head's state by rows. Kept for the third step: the state before every chunk, and u.
 """
 
 import triton

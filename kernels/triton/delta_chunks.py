@@ -4,8 +4,8 @@
     delta_chunk_states    chunk after chunk      the states between chunks
     delta_chunk_outputs   all chunks at once     what each token reads
 
-Token by token the rule would read and write the state once a token and use no matrix unit. Here the state moves once in 64
-tokens, and nearly all arithmetic is in products of 64-row matrices.
+Token by token the rule would read and write the state once a token and use no matrix unit. Here the state moves once
+in 64 tokens, and nearly all arithmetic is in products of 64-row matrices.
 """
 
 import torch
@@ -22,10 +22,11 @@ CHUNK = 64
 
 
 def chunked_delta_rule(
-    qkv: Tensor, a: Tensor, b: Tensor, decay_rate: Tensor, dt_bias: Tensor, states: Tensor, bounds: Tensor, slots: Tensor,
-    n_key_heads: int,
+    qkv: Tensor, a: Tensor, b: Tensor, decay_rate: Tensor, dt_bias: Tensor, states: Tensor, bounds: Tensor,
+    slots: Tensor, n_key_heads: int,
 ) -> Tensor:  # fmt: skip
-    """See `reference.gated_delta_rule`, for sequences of any length: [T, 2 Hk K + Hv V] -> [T, Hv, V]; states are replaced.
+    """See `reference.gated_delta_rule`, for sequences of any length: [T, 2 Hk K + Hv V] -> [T, Hv, V]; states are
+    replaced.
 
     What passes between the kernels is in the dtype of qkv; the state stays float32.
     """
@@ -52,8 +53,8 @@ def chunked_delta_rule(
         **sizes, BLOCK_V=2 * block_v, num_warps=4, num_stages=1,
     )  # fmt: skip
     delta_chunk_states[(triton.cdiv(value_dim, block_v), n_heads, n_sequences)](
-        qkv, a, decay_rate, dt_bias, states, bounds, slots, u, w, writes, chunk_states, qkv.stride(0), a.stride(0), *counts,
-        **sizes, BLOCK_V=block_v, num_warps=4, num_stages=2,
+        qkv, a, decay_rate, dt_bias, states, bounds, slots, u, w, writes, chunk_states, qkv.stride(0), a.stride(0),
+        *counts, **sizes, BLOCK_V=block_v, num_warps=8, num_stages=2,
     )  # fmt: skip
     delta_chunk_outputs[(triton.cdiv(value_dim, 2 * block_v), n_chunks, n_heads)](
         qkv, a, decay_rate, dt_bias, bounds, slots, writes, chunk_states, out, qkv.stride(0), a.stride(0), *counts,

@@ -1,14 +1,15 @@
 """A few drafted tokens of the gated delta rule, with the state left as it was.
 
-Speculative decoding (arXiv 2211.17192) checks several guessed tokens in one pass and keeps those that hold. A state that
-was overwritten cannot be taken back, so nothing is written until it is known: each program takes its rows of the state into
-registers and moves them on there, token by token (`delta_step` has the rule), and keeps what each token did to them,
+Speculative decoding (arXiv 2211.17192) checks several guessed tokens in one pass and keeps those that hold. A state
+that was overwritten cannot be taken back, so nothing is written until it is known: each program takes its rows of the
+state into registers and moves them on there, token by token (`delta_step` has the rule), and keeps what each token
+did to them,
 
     S_t = e^{g_t} S_{t-1} + u_t k_t^T,        so (k_t, u_t, g_t), K + V + 1 numbers instead of K * V.
 
 `delta_fold` replays the accepted ones; a rejected token is one that is not replayed. Because u_t depends on earlier
-tokens only, cutting the list short at any place leaves it right. (Checkpoint and journal after ReplaySSM, dao-lab.ai/blog/
-2026/replayssm; there the journal grows over several passes.) The state is read once for all tokens.
+tokens only, cutting the list short at any place leaves it right. (Checkpoint and journal after ReplaySSM,
+dao-lab.ai/blog/ 2026/replayssm; there the journal grows over several passes.) The state is read once for all tokens.
 """
 
 import torch
@@ -46,23 +47,23 @@ def _delta_drafts(
 ) -> None:
     head, sequence = tl.program_id(1), tl.program_id(2)
     ks, vs = tl.arange(0, BLOCK_K), tl.program_id(0) * BLOCK_V + tl.arange(0, BLOCK_V)
-    inside = (vs < V)[:, None] & (ks < K)[None, :]
     groups = n_heads // n_key_heads
     key_head = head // groups
     slot = tl.load(slots + sequence).to(tl.int64)
     real = slot >= 0
+    # A padding row has no components, so its projections count as 0, and so does all that follows from them.
+    in_k, in_v = ks < tl.where(real, K, 0), vs < tl.where(real, V, 0)
     state_at = states + ((slot * n_heads + head) * V + vs[:, None]) * K + ks[None, :]
-    state = tl.load(state_at, mask=inside & real, other=0.0).to(tl.float32)
+    state = tl.load(state_at, mask=in_v[:, None] & in_k[None, :], other=0.0).to(tl.float32)
     rate, bias = tl.load(decay_rate + head).to(tl.float32), tl.load(dt_bias + head).to(tl.float32)
 
     for i in range(tl.load(bounds + sequence), tl.load(bounds + sequence + 1)):
         row = tl.cast(i, tl.int64)
         q_at = qkv + row * qkv_stride + key_head * K + ks
-        # A padding row's projections count as 0, and so does all that follows from them.
-        q = unit(tl.load(q_at, mask=(ks < K) & real, other=0.0).to(tl.float32)) * (K**-0.5)
-        k = unit(tl.load(q_at + n_key_heads * K, mask=(ks < K) & real, other=0.0).to(tl.float32))
+        q = unit(tl.load(q_at, mask=in_k, other=0.0).to(tl.float32)) * (K**-0.5)
+        k = unit(tl.load(q_at + n_key_heads * K, mask=in_k, other=0.0).to(tl.float32))
         v_at = qkv + row * qkv_stride + 2 * n_key_heads * K + head * V + vs
-        v = tl.load(v_at, mask=(vs < V) & real, other=0.0).to(tl.float32)
+        v = tl.load(v_at, mask=in_v, other=0.0).to(tl.float32)
         a_here = tl.load(a + row * a_stride + head, mask=real, other=0.0).to(tl.float32)
         b_here = tl.load(b + row * b_stride + head, mask=real, other=0.0).to(tl.float32)
         g, beta = gates(a_here, b_here, rate, bias)
@@ -74,16 +75,19 @@ def _delta_drafts(
         tl.store(out + v_out, tl.sum(state * q[None, :], axis=1), mask=vs < V)
         tl.store(writes + v_out, u, mask=vs < V)
         # One program of all that have this key, or this head, writes it down.
-        first = tl.program_id(0) == 0
-        tl.store(keys + (row * n_key_heads + key_head) * K + ks, k, mask=(ks < K) & first & (head % groups == 0))
-        tl.store(log_decays + row * n_heads + head, tl.where(real, g, 0.0), mask=first)
+        if tl.program_id(0) == 0:
+            tl.store(log_decays + row * n_heads + head, tl.where(real, g, 0.0))
+            if head % groups == 0:
+                tl.store(keys + (row * n_key_heads + key_head) * K + ks, k, mask=ks < K)
 
 
 def drafted_delta_rule(
-    qkv: Tensor, a: Tensor, b: Tensor, decay_rate: Tensor, dt_bias: Tensor, states: Tensor, bounds: Tensor, slots: Tensor,
-    n_key_heads: int,
+    qkv: Tensor, a: Tensor, b: Tensor, decay_rate: Tensor, dt_bias: Tensor, states: Tensor, bounds: Tensor,
+    slots: Tensor, n_key_heads: int,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """See `reference_drafts.drafted_delta_rule`: outputs [T, Hv, V], and the journal k [T, Hk, K], u [T, Hv, V], g [T, Hv]."""
+    """See `reference_drafts.drafted_delta_rule`: outputs [T, Hv, V], and the journal k [T, Hk, K], u [T, Hv, V], g
+    [T, Hv].
+    """
     _, n_heads, value_dim, key_dim = states.shape
     n_tokens = len(qkv)
 

@@ -2,8 +2,8 @@
 
     S <- e^{g_t} S + u_t k_t^T        for the first n tokens of each sequence
 
-`delta_drafts` left the state as it was and kept (k_t, u_t, g_t). This replays them, operation for operation what `delta_step`
-does to the state: a sum in another order would drift from the undrafted run over thousands of tokens.
+`delta_drafts` left the state as it was and kept (k_t, u_t, g_t). This replays them, operation for operation what
+`delta_step` does to the state: a sum in another order would drift from the undrafted run over thousands of tokens.
 """
 
 import triton
@@ -52,7 +52,7 @@ def _delta_fold(
 def fold(
     keys: Tensor, writes: Tensor, log_decays: Tensor, states: Tensor, bounds: Tensor, slots: Tensor, accepted: Tensor
 ) -> None:
-    """See `reference_drafts.fold`: states [slots, Hv, V, K] take in the first `accepted` [B] tokens of each sequence."""
+    """See `reference_drafts.fold`: states [slots, Hv, V, K] take in each sequence's first `accepted` [B] tokens."""
     _, n_heads, value_dim, key_dim = states.shape
     rows = block_v(len(slots), n_heads, value_dim)
     _delta_fold[(triton.cdiv(value_dim, rows), n_heads, len(slots))](

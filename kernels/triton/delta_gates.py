@@ -1,4 +1,4 @@
-"""What every delta-rule kernel does first with a token's projections: gates, unit queries and keys (arXiv 2412.06464)."""
+"""What every delta-rule kernel does with a token's projections first: gates, unit vectors (arXiv 2412.06464)."""
 
 import triton
 import triton.language as tl
@@ -8,8 +8,8 @@ import triton.language as tl
 def log1p(x: tl.tensor) -> tl.tensor:
     """log(1 + x) for x >= 0, accurate where 1 + x is nearly 1.
 
-    1 + x rounds to some s, and log(s) / (s - 1) changes so slowly that it may stand for log(1 + x) / x (Kahan; in Goldberg,
-    "What every computer scientist should know about floating-point arithmetic", 1991, theorem 4).
+    1 + x rounds to some s, and log(s) / (s - 1) changes so slowly that it may stand for log(1 + x) / x (Kahan; in
+    Goldberg, "What every computer scientist should know about floating-point arithmetic", 1991, theorem 4).
     """
     s = 1.0 + x
     return tl.where(s == 1.0, x, tl.log(s) * (x / tl.where(s == 1.0, 1.0, s - 1.0)))
@@ -37,11 +37,12 @@ def unit(x: tl.tensor) -> tl.tensor:
 
 @triton.jit
 def log_decay_between(g: tl.tensor, CHUNK: tl.constexpr) -> tl.tensor:
-    """[CHUNK, CHUNK]: how much (log) the state decays from after token j to after token i, the sum of g over j < l <= i.
+    """[CHUNK, CHUNK]: how much (log) the state decays from after token j to after token i, the sum of g over j < l <=
+    i.
 
-    For i <= j it is 0. Each sum is made on its own: as a difference of two running sums it would lose the small decays that
-    follow a large one, and would be infinity minus infinity after a decay to nothing (the stable segment sum of Mamba-2,
-    arXiv 2405.21060).
+    For i <= j it is 0. Each sum is made on its own: as a difference of two running sums it would lose the small
+    decays that follow a large one, and would be infinity minus infinity after a decay to nothing (the stable segment
+    sum of Mamba-2, arXiv 2405.21060).
     """
     token = tl.arange(0, CHUNK)
     later = token[:, None] > token[None, :]

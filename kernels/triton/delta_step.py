@@ -1,17 +1,18 @@
 """One token of the gated delta rule (arXiv 2412.06464) for each sequence, in one launch: the decode step.
 
-A head's state S [V, K] is an associative memory: S k is what it holds for key k. A token lets it fade, corrects what it
-holds for the token's key towards the token's value, and reads at the token's query:
+A head's state S [V, K] is an associative memory: S k is what it holds for key k. A token lets it fade, corrects what
+it holds for the token's key towards the token's value, and reads at the token's query:
 
     S <- e^g S          decay
     u  = beta (v - S k) what is missing under this key, times the write strength
     S <- S + u k^T      write
     o  = S q            read
 
-The state is the whole traffic: K * V numbers in and out, against 2 K + 2 V of the token, for 6 K V operations. So it must
-pass through the chip once. The rows of S know nothing of each other (each is one component of the values), so a program
-takes BLOCK_V of them, has them in registers from the load to the store, and does everything else there, too: split the
-convolved projection, make unit vectors, compute the gates. Rows are stored k-first within, contiguous for both products.
+The state is the whole traffic: K * V numbers in and out, against 2 K + 2 V of the token, for 6 K V operations. So it
+must pass through the chip once. The rows of S know nothing of each other (each is one component of the values), so a
+program takes BLOCK_V of them, has them in registers from the load to the store, and does everything else there, too:
+split the convolved projection, make unit vectors, compute the gates. Rows are stored k-first within, contiguous for
+both products.
 """
 
 import torch
@@ -71,20 +72,22 @@ def _delta_step(
 
 
 def block_v(n_sequences: int, n_heads: int, value_dim: int) -> int:
-    """Rows of the state for a program: few when there are few states, so that there are programs for every multiprocessor."""
+    """Rows of the state for a program: few when there are few states, so that every multiprocessor has programs."""
     rows = 8 if n_sequences * n_heads * triton.cdiv(value_dim, 32) < 1024 else 32
     return min(rows, triton.next_power_of_2(value_dim))
 
 
 def delta_step(
-    qkv: Tensor, a: Tensor, b: Tensor, decay_rate: Tensor, dt_bias: Tensor, states: Tensor, slots: Tensor, n_key_heads: int
-) -> Tensor:
-    """`reference.gated_delta_rule` for one token a sequence: qkv [B, 2 Hk K + Hv V] -> [B, Hv, V]; states are replaced."""
+    qkv: Tensor, a: Tensor, b: Tensor, decay_rate: Tensor, dt_bias: Tensor, states: Tensor, slots: Tensor,
+    n_key_heads: int,
+) -> Tensor:  # fmt: skip
+    """`reference.gated_delta_rule` for one token a sequence: [B, 2 Hk K + Hv V] -> [B, Hv, V]; states are replaced."""
     _, n_heads, value_dim, key_dim = states.shape
     out = torch.empty((len(slots), n_heads, value_dim), dtype=qkv.dtype, device=qkv.device)
     rows = block_v(len(slots), n_heads, value_dim)
     _delta_step[(triton.cdiv(value_dim, rows), n_heads, len(slots))](
-        qkv, a, b, decay_rate, dt_bias, states, slots, out, qkv.stride(0), a.stride(0), b.stride(0), n_key_heads, n_heads,
+        qkv, a, b, decay_rate, dt_bias, states, slots, out, qkv.stride(0), a.stride(0), b.stride(0),
+        n_key_heads, n_heads,
         K=key_dim, V=value_dim, BLOCK_K=triton.next_power_of_2(key_dim), BLOCK_V=rows, num_warps=1 if rows == 8 else 4,
     )  # fmt: skip
     return out

@@ -1,9 +1,10 @@
-"""The gated norm at the end of a Gated DeltaNet mixer (arXiv 2412.06464): RMSNorm over each head, times silu of a gate.
+"""The gated norm at the end of a Gated DeltaNet mixer (arXiv 2412.06464): RMSNorm over each head, times silu of a
+gate.
 
     y = x / sqrt(mean x^2 + eps) * w * z * sigmoid(z)
 
-The weight w is plain here, one for all heads, while the other norms of these checkpoints are zero-centred. One program has
-one head of one token. The gate is a slice of the mixer's input projection and is read where it lies.
+The weight w is plain here, one for all heads, while the other norms of these checkpoints are zero-centred. One
+program has one head of one token. The gate is a slice of the mixer's input projection and is read where it lies.
 """
 
 import torch

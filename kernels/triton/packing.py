@@ -1,9 +1,10 @@
 """Finding one's place among packed sequences, without asking the host.
 
-T tokens of B sequences lie one after another; `bounds` [B + 1] says where each begins. Kernels that work on tiles of rows
-must not let a tile reach over a boundary, so each sequence is cut into tiles of its own. How many there are is known on the
-device only. The host starts as many programs as there could be, and each program finds its tile, or that it has none.
-No copy to the host means no wait for the GPU, and one launch that a CUDA graph can replay for other lengths.
+T tokens of B sequences lie one after another; `bounds` [B + 1] says where each begins. Kernels that work on tiles of
+rows must not let a tile reach over a boundary, so each sequence is cut into tiles of its own. How many there are is
+known on the device only. The host starts as many programs as there could be, and each program finds its tile, or that
+it has none. No copy to the host means no wait for the GPU, and one launch that a CUDA graph can replay for other
+lengths.
 """
 
 import triton
@@ -11,7 +12,9 @@ import triton.language as tl
 
 
 def most_tiles(n_rows: int, n_sequences: int, tile: int) -> int:
-    """The most tiles of `tile` rows that this many rows can need in this many sequences: the sum of (length + tile - 1) // tile."""
+    """The most tiles of `tile` rows that this many rows can need in this many sequences: the sum of (length + tile -
+    1) // tile.
+    """
     return (n_rows + n_sequences * (tile - 1)) // tile
 
 

@@ -19,8 +19,8 @@ _HALF = {torch.float16: tl.float16, torch.bfloat16: tl.bfloat16}
 def dot_type(dtype: torch.dtype) -> Any:
     """The type that both sides of a `tl.dot` are rounded to, from the dtype of what is in memory.
 
-    Half precision stays, for the tensor cores; sums are float32 always. The interpreter cannot multiply bfloat16, so there
-    it is float32.
+    Half precision stays, for the tensor cores; sums are float32 always. The interpreter cannot multiply bfloat16, so
+    there it is float32.
     """
     if INTERPRETED and dtype == torch.bfloat16:
         return tl.float32
@@ -30,9 +30,10 @@ def dot_type(dtype: torch.dtype) -> Any:
 def dot_precision(dtype: torch.dtype) -> str:
     """How a `tl.dot` of float32 operands multiplies on tensor cores, which take 10 bits of fraction ("tf32").
 
-    Operands that came from half precision lose nothing by that that they had. For float32 data torch's own switch decides, as
-    it does for torch's matrix products (`torch.set_float32_matmul_precision`): by default "tf32x3", which splits each operand
-    in two and multiplies three times, for nearly all of float32's accuracy. The interpreter multiplies exactly in either case.
+    Operands that came from half precision lose nothing by that that they had. For float32 data torch's own switch
+    decides, as it does for torch's matrix products (`torch.set_float32_matmul_precision`): by default "tf32x3", which
+    splits each operand in two and multiplies three times, for nearly all of float32's accuracy. The interpreter
+    multiplies exactly in either case.
     """
     if dtype in _HALF or torch.get_float32_matmul_precision() != "highest":
         return "tf32"

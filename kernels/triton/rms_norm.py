@@ -2,9 +2,9 @@
 
     y_i = x_i / sqrt(mean_j x_j^2 + eps) * w_i        or, zero-centred,        ... * (1 + w_i)
 
-One program has one row. The row is read once, and stays in registers between the sum of squares and the scaling: separate
-torch operations would carry it to memory and back three times. A block of the model adds its result to the residual and
-norms the sum; done here, the sum is not read again for the norm.
+One program has one row. The row is read once, and stays in registers between the sum of squares and the scaling:
+separate torch operations would carry it to memory and back three times. A block of the model adds its result to the
+residual and norms the sum; done here, the sum is not read again for the norm.
 """
 
 import torch
@@ -42,21 +42,25 @@ def _rms_norm(
     tl.store(out + row * width + columns, row_of_x * tl.rsqrt(mean_square + eps) * scale, mask=inside)
 
 
-def rms_norm(x: Tensor, weight: Tensor, eps: float, *, zero_centred: bool = False) -> Tensor:
-    """See `reference.rms_norm`: x [..., D] -> [..., D]."""
+def rms_norm(
+    x: Tensor, weight: Tensor, eps: float, *, zero_centred: bool = False, dtype: torch.dtype | None = None
+) -> Tensor:
+    """See `reference.rms_norm`: x [..., D] -> [..., D], in x's dtype or the one given."""
     rows = x.reshape(-1, x.shape[-1])
-    return _launch(rows, None, weight, eps, zero_centred).view(x.shape)
+    return _launch(rows, None, weight, eps, zero_centred, dtype or x.dtype).view(x.shape)
 
 
 def add_rms_norm(residual: Tensor, x: Tensor, weight: Tensor, eps: float, *, zero_centred: bool = False) -> Tensor:
-    """Add x [T, D] to the residual [T, D] in place, and return the norm of the sum [T, D] in the residual's dtype."""
-    return _launch(x, residual, weight, eps, zero_centred)
+    """Add x [T, D] to the residual [T, D] in place, and return the norm of the sum [T, D], in the residual's dtype."""
+    return _launch(x, residual, weight, eps, zero_centred, residual.dtype)
 
 
-def _launch(x: Tensor, residual: Tensor | None, weight: Tensor, eps: float, zero_centred: bool) -> Tensor:
+def _launch(
+    x: Tensor, residual: Tensor | None, weight: Tensor, eps: float, zero_centred: bool, dtype: torch.dtype
+) -> Tensor:
     n_rows, width = x.shape
     stream = x if residual is None else residual
-    out = torch.empty((n_rows, width), dtype=stream.dtype, device=x.device)
+    out = torch.empty((n_rows, width), dtype=dtype, device=x.device)
     block = triton.next_power_of_2(width)
     _rms_norm[(n_rows,)](
         x, stream, weight, out, x.stride(0), stream.stride(0), width, eps,

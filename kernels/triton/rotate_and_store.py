@@ -4,14 +4,15 @@
     key heads:    the same with the keys' w, then into the sequence's page
     value heads:  into the page as they are
 
-Rotary positions (arXiv 2104.09864) turn pairs of dimensions (i, i + R/2) of the first R by the angle p * theta_i, so that a
-query and a key meet at an angle that depends on the distance of their positions only; the other dimensions pass through:
+Rotary positions (arXiv 2104.09864) turn pairs of dimensions (i, i + R/2) of the first R by the angle p * theta_i, so
+that a query and a key meet at an angle that depends on the distance of their positions only; the other dimensions
+pass through:
 
     y_i       = x_i       cos - x_{i+R/2} sin
     y_{i+R/2} = x_{i+R/2} cos + x_i       sin
 
-A program has one head of one token. It loads the head twice, the second time with partners exchanged, instead of shuffling
-registers; the second load finds the head in the cache.
+A program has one head of one token. It loads the head twice, the second time with partners exchanged, instead of
+shuffling registers; the second load finds the head in the cache.
 """
 
 import torch
@@ -51,8 +52,9 @@ def _rotate_and_store(
     kv_head = (head - n_heads) % n_kv_heads
     stored_at = kv_head.to(tl.int64) * pool_stride + row * D + dims
     if head >= n_heads + n_kv_heads:
-        value = tl.load(v + token * v_stride + kv_head * D + dims, mask=inside, other=0.0).to(tl.float32)
-        tl.store(values + stored_at, value, mask=inside & (row >= 0))
+        if row >= 0:
+            value = tl.load(v + token * v_stride + kv_head * D + dims, mask=inside, other=0.0).to(tl.float32)
+            tl.store(values + stored_at, value, mask=inside)
         return
 
     is_query = head < n_heads
@@ -74,8 +76,8 @@ def _rotate_and_store(
     rotated = normed * cos + tl.where(dims < R // 2, -partner, partner) * sin
     if is_query:
         tl.store(out + (token * n_heads + head) * D + dims, rotated, mask=inside)
-    else:
-        tl.store(keys + stored_at, rotated, mask=inside & (row >= 0))
+    elif row >= 0:
+        tl.store(keys + stored_at, rotated, mask=inside)
 
 
 def rotate_and_store(

@@ -1,4 +1,4 @@
-"""Real runs of a real model: the laws of the course, the bytes actually held, and the same answers however they are asked."""
+"""Real runs of a real model: the laws of the course, the bytes held, the same answers however they are asked."""
 
 from __future__ import annotations
 

@@ -115,13 +115,6 @@ def press(page: AppTest, label: str) -> AppTest:
 
 def words(page: AppTest) -> str:
     """Everything that the page says, in order."""
-    parts = []
-    for element in page.main:
-        parts += _words(element)
-    return "\n".join(parts)
-
-
-def _words(element) -> list[str]:
-    if hasattr(element, "children"):
-        return [text for child in element.children.values() for text in _words(child)]
-    return [str(text) for text in (getattr(element, "label", ""), getattr(element, "value", "")) if text]
+    leaves = [element for element in page.main if not hasattr(element, "children")]
+    texts = [getattr(element, name, None) for element in leaves for name in ("label", "value")]
+    return "\n".join(text for text in texts if isinstance(text, str))

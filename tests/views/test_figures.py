@@ -8,10 +8,11 @@ from engine.account.record import Device
 from engine.account.trace_record import LayerGates, PassTimes, StateTrace, TraceRecord, pack
 from tests.lessons.story_run import DECODE_NS, PREFILL_NS, PROMPT, QUEUE_NS, REPLY, STORY, story_run, token
 from views.figure_memory import axis_end, memory_figure
-from views.figure_passes import PATTERNS, passes_figure
+from views.figure_passes import passes_figure
+from views.figure_style import PATTERNS
 from views.figure_trace import gates_figure, layer_times_figure, state_figure
 from views.palette import COLOURS
-from views.trace_arrays import head_gates, layer_times_ns, state_frames
+from views.trace_arrays import head_gates, layer_times_ns, mean_kept_shares, state_frames
 
 THEMES = ["light", "dark"]
 
@@ -84,7 +85,7 @@ def test_memory_shows_growth_the_flat_state_and_their_crossover_inside_the_axes(
     assert x_low == y_low == 0
     for trace in figure.data:
         assert max(trace.x) <= x_high and max(trace.y) <= y_high
-    assert any("catches up at 384 tokens" in text for text in texts(figure))
+    assert any("equal at 384 tokens" in text for text in texts(figure))
     assert figure.layout.yaxis.title.text == "KiB"
     assert (traces["state"].line.color, held.line.color) == (COLOURS[theme]["state"], COLOURS[theme]["kv"])
 
@@ -124,6 +125,7 @@ def test_packed_arrays_come_back_as_they_were():
     gates = head_gates(trace, 0, 2)
     assert gates.decay.shape == (12,) and gates.decay[0] == np.float16(np.linspace(0.5, 1, 48, dtype="<f2")[2])
     assert np.allclose(gates.write_strength, gates.decay / 2, atol=1e-3)
+    assert mean_kept_shares(trace, 0)[2] == pytest.approx(float(gates.decay.mean()))
     frames = state_frames(trace.state)
     assert frames.shape == (2, 3, 5) and frames[0, 0, 0] == -7.0 and frames[1, 2, 4] == 15 * 0.25
     assert list(layer_times_ns([one for one in trace.passes if one.phase == "decode"])) == [250_000] * 8
@@ -132,10 +134,12 @@ def test_packed_arrays_come_back_as_they_were():
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_the_state_has_one_colour_scale_for_all_tokens_with_zero_in_the_middle(theme):
+def test_the_states_colours_have_zero_in_the_middle_and_its_size_is_said_beside_the_largest(theme):
     trace = story_trace()
-    maps = [state_figure(trace, frame, theme).figure.data[0] for frame in (0, 1)]
-    assert {(one.zmin, one.zmax) for one in maps} == {(-7.0, 7.0)}
+    drawn = [state_figure(trace, frame, theme) for frame in (0, 1)]
+    maps = [one.figure.data[0] for one in drawn]
+    assert [(one.zmin, one.zmax) for one in maps] == [(-7.0, 7.0), (-3.75, 3.75)]
+    assert "is 3.8; after any token of this run, 7.0" in drawn[1].note
     assert maps[0].colorscale[1][0] == 0.5 and maps[0].colorscale[2][1] == COLOURS[theme]["state"]
     assert np.array(maps[1].z).shape == (3, 5)
 

@@ -31,7 +31,7 @@ def test_each_preset_gives_the_row_that_the_course_prints(size):
 
 
 def test_parameter_counts_are_those_of_the_real_architecture():
-    """transformers builds the model without memory (meta device) and counts; our formula must agree to the last weight."""
+    """transformers builds the model without memory (meta device); our formula must agree to the last weight."""
     torch = pytest.importorskip("torch")
     from transformers import Qwen3_5ForCausalLM, Qwen3_5TextConfig
 

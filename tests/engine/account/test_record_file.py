@@ -64,7 +64,7 @@ def test_an_interrupted_save_leaves_the_old_file_and_no_litter(run, tmp_path, mo
     with pytest.raises(OSError, match="no space"):
         save(Run(run.events[:2]), path)
     assert path.read_bytes() == before
-    assert os.listdir(tmp_path) == ["run.json"]
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_file_that_is_cut_off_anywhere_is_refused_as_such(run):

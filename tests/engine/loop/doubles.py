@@ -1,4 +1,4 @@
-"""A byte tokenizer and a model that needs no weights: for tests of the loop, which must not depend on what a model says."""
+"""A byte tokenizer and a model that needs no weights: the loop must not depend on what a model says."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ class MockRunner:
         self.plans.append([(p.sequence.run_id, p.n_tokens, p.phase) for p in plan.parts])
         self.owners |= {part.sequence.run_id for part in plan.parts}
         heads = [part.sequence.tokens for part in plan.parts if part.gives_token]
-        return np.stack([self.logits(tokens) for tokens in heads])
+        rows = [self.logits(tokens) for tokens in heads]
+        return np.stack(rows) if rows else np.empty((0, VOCAB), dtype=np.float32)
 
     def logits(self, tokens: list[int]) -> np.ndarray:
         digest = hashlib.sha256(repr(tokens).encode()).digest()

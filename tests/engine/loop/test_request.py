@@ -30,7 +30,9 @@ def test_a_prompt_that_the_tokenizer_makes_nothing_of_is_refused_as_empty():
     refusal(lambda: read("x", encode=lambda text: []), "empty_prompt")
 
 
-@pytest.mark.parametrize(("prompt", "named"), [(b"bytes", "raw bytes"), (None, "nothing"), (7, "type int"), (["a"], "type list")])
+@pytest.mark.parametrize(
+    ("prompt", "named"), [(b"bytes", "raw bytes"), (None, "nothing"), (7, "type int"), (["a"], "type list")]
+)
 def test_what_is_not_text_is_named(prompt, named):
     assert named in refusal(lambda: Request(prompt), "not_text")
 

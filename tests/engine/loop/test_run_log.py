@@ -98,6 +98,58 @@ def test_news_from_just_before_closing_are_still_delivered(bell):
     assert lengths[-1] == 5
 
 
+class _Note:
+    def __init__(self, index, written):
+        self.index, self.written = index, written
+
+    def event(self):
+        self.written.append(self.index)
+        return one_pass(self.index, self.index - 1, 0, 1)
+
+
+def test_a_note_is_written_out_once_by_whoever_reads_first(bell):
+    log, written = RunLog("r", bell, lambda: None), []
+    log.append(header())
+    for _ in range(3):
+        log.append(_Note(len(log), written))
+    assert len(log) == 4
+    assert written == []
+    assert [event.index for event in log.since(2)] == [2, 3]
+    assert [event.index for event in log.run.events] == [0, 1, 2, 3]
+    assert written == [1, 2, 3]
+
+
+def test_notes_do_not_pile_up_when_nobody_reads(bell):
+    log, written = RunLog("r", bell, lambda: None, max_notes=10), []
+    log.append(header())
+    for _ in range(25):
+        log.append(_Note(len(log), written))
+    assert 14 <= len(written) <= 25
+
+
+def test_a_run_that_ended_is_written_out_though_nobody_reads_it(bell):
+    log, written = RunLog("r", bell, lambda: None), []
+    log.append(header())
+    log.append(_Note(1, written))
+    log.append(End(2, "length", 1))
+    bell.close()
+    assert written == [1]
+
+
+def test_many_readers_at_once_get_the_same_events(bell):
+    log, written, seen = RunLog("r", bell, lambda: None), [], []
+    log.append(header())
+    for _ in range(200):
+        log.append(_Note(len(log), written))
+    threads = [threading.Thread(target=lambda: seen.append(log.since(0))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert written == list(range(1, 201))
+    assert all(events == seen[0] for events in seen)
+
+
 def test_cancelling_asks_the_engine(bell):
     asked = []
     RunLog("r", bell, lambda: asked.append("r")).cancel()

@@ -140,6 +140,14 @@ class TestSupervisor:
         engine.stop()
 
 
+def test_a_process_whose_model_cannot_be_loaded_stays_to_say_why():
+    engine = EngineProcess([*SCRIPTED, "--lifeline", "--fail", "model.safetensors is cut off"])
+    with EngineClient(engine.read_url()) as client:
+        until(lambda: client.health().status == "failed")
+        assert client.health().message == "model.safetensors is cut off"
+    engine.stop()
+
+
 class TestServe:
     def run(self, *call: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", f"from engine.serve.server import serve; serve({', '.join(call)})"]

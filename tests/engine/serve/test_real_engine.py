@@ -162,17 +162,11 @@ def broken_copy(folder: Path, damage: str) -> Path:
 @pytest.mark.parametrize("damage", ["missing", "truncated"])
 def test_damaged_weights_leave_a_server_that_says_which_file_is_at_fault(tmp_path, damage):
     folder = broken_copy(tmp_path / "model", damage)
-    process = EngineProcess(
-        [sys.executable, "-m", "engine", "serve", "--port", "0", "--lifeline", "--model", str(folder)]
-    )
-    try:
-        with EngineClient(process.read_url()) as client:
-            until(lambda: client.health().status == "failed", seconds=LOADED_S)
-            assert "safetensors" in client.health().message
-            with pytest.raises(EngineRefused, match="safetensors"):
-                client.submit("Once")
-    finally:
-        process.stop()
+    with serving(build(lambda: Engine.load(folder))) as url, EngineClient(url) as client:
+        until(lambda: client.health().status == "failed", seconds=LOADED_S)
+        assert "safetensors" in client.health().message
+        with pytest.raises(EngineRefused, match="safetensors"):
+            client.submit("Once")
 
 
 def test_the_command_serves_the_bundled_model_and_prints_its_address():

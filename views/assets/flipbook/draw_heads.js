@@ -26,7 +26,7 @@ function drawHead(frame, position, x) {
   const isOut = pass !== null && !isNow && pass.emitted.some((emission) => emission.position === position);
   if (!token || (!isKnown && !(isOut && isSettled(frame)))) return;
   const colour = isNow || isOut ? phaseColour(frame) : frame.theme.ink;
-  const strength = isNow ? 1 : isOut ? 0.95 : position < after ? 0.86 : 0.62;
+  const strength = isNow ? 1 : isOut ? 0.95 : position < after || frame.hidden ? 0.86 : 0.62;
   slanted(frame, frame.spell(token), x, colour, strength, isNow || isOut ? 650 : 430);
 }
 

@@ -15,7 +15,13 @@ export function drawArcs(frame, row, cut) {
   if (!frame.pass || share === 0) return;
   const now = ends(cut, "now");
   if (frame.pass.phase === "prefill") drawCausal(frame, row, now, share);
-  drawReads(frame, row, ends(cut, "past"), now.at(-1), share);
+  drawReads(frame, row, ends(cut, "past"), now.at(-1) ?? beyond(frame), share);
+}
+
+/** Scrolled away from the cursor, its arcs come in from the right. */
+function beyond({ layout, pass }) {
+  const last = layout.segments.at(-1);
+  return last && pass.first >= last.to ? layout.gridX + layout.gridWidth + 3 * layout.pitch : undefined;
 }
 
 /** Middles of columns with a status; a few of them for a fold. */

@@ -44,7 +44,7 @@ function drawThread(frame, row, cut) {
     return path;
   };
   const weight = Math.min(1.6 * layout.unit, row.height * 0.12);
-  if (!frame.hidden) stroke(ctx, theme.state, 0.16, weight, line(strung, layout.keptX), [2, 4]);
+  if (!frame.hidden) stroke(ctx, theme.state, 0.13, weight, line(strung, layout.keptX));
   if (!last) return;
   stroke(ctx, theme.state, 0.42, weight, line(layout.gridX, strung));
   if (last.status === "now") drawRewrite(frame, strung, layout.keptX - 2 * layout.unit, y, weight);

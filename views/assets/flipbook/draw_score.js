@@ -11,7 +11,9 @@ export function drawScore(frame) {
   const { ctx, layout } = frame;
   ctx.save();
   ctx.beginPath();
-  ctx.rect(layout.gridX - 6, 0, layout.width - layout.gridX + 6, layout.height);
+  // Scrolling columns go under the edges; otherwise the last token may stand over what is kept.
+  const right = layout.contentWidth > layout.gridWidth ? layout.keptX - 8 : layout.width;
+  ctx.rect(layout.gridX - 6, 0, right - layout.gridX + 6, layout.height);
   ctx.clip();
   if (frame.hidden) drawQuestion(frame);
   drawWash(frame);

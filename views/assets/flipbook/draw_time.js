@@ -15,10 +15,7 @@ export function drawTime(frame, view) {
   const scale = timeScale(frame.score, view.left, view.right - view.left);
   drawTicks(frame, scale, view);
   drawQueue(frame, scale);
-  // Figures stand in all blocks of the decode or in none, so that a long one does not look special for having one.
-  const typical = scale.x(medianGap(frame.score) ?? Infinity) - scale.x(0);
-  const figures = { prefill: true, decode: typical > 34 * frame.layout.unit };
-  frame.score.passes.forEach((pass, i) => drawBlock(frame, scale, pass, i, view, figures[pass.phase]));
+  drawBlocks(frame, scale, view);
   drawCursor(frame, scale, view);
   drawBracket(frame, scale);
   if (frame.engine !== null) drawEngineMark(frame, scale);
@@ -59,30 +56,65 @@ function drawQueue(frame, scale) {
   stroke(ctx, theme.ink, 0.4, 1, path, [3, 3]);
 }
 
-function drawBlock(frame, scale, pass, index, view, hasFigure) {
-  const { ctx, theme, layout } = frame;
-  const unit = layout.unit;
-  const x = scale.x(pass.startNs);
-  const full = Math.max(1, scale.x(pass.endNs) - x);
-  const width = full > 5 ? full - 1 : full;
-  const y = TIME.top * unit;
-  const height = TIME.block * unit;
-  const path = box(x, y, width, height, Math.min(5 * unit, width * 0.3));
-  const isNow = index === view.step;
-  const done = index < view.step || (isNow && view.playNs === null);
-  fill(ctx, theme[pass.phase], isNow && done ? 1 : done ? 0.5 : 0.2, path);
-  if (isNow && !done) fillTo(frame, path, scale.x(view.playNs), y, height, theme[pass.phase], x);
-  if (hasFigure && width > 30 * unit && !(isNow && !done)) label(frame, pass, x + width / 2, y + height / 2, isNow && done);
+/** All passes: what is behind the cursor, what is ahead of it, and the one under it. */
+function drawBlocks(frame, scale, view) {
+  for (const pass of frame.score.passes) {
+    if (pass.number !== view.step) drawBlock(frame, scale, pass, pass.number < view.step ? 0.5 : 0.2);
+  }
+  drawCurrent(frame, scale, view);
+  drawFigures(frame, scale, view);
 }
 
-/** The running block fills as its time goes by. */
-function fillTo(frame, path, playX, y, height, colour, x) {
-  const { ctx } = frame;
+function drawBlock({ ctx, theme, layout }, scale, pass, strength) {
+  const { x, y, width, height } = blockOf(layout, scale, pass);
+  ctx.globalAlpha = strength;
+  ctx.fillStyle = theme[pass.phase];
+  // Hundreds of hairlines as plain rectangles: as one path, or with corners, they take most of a frame.
+  if (width < 5) ctx.fillRect(x, y, width, height);
+  else ctx.fill(rounded(layout, x, y, width, height));
+  ctx.globalAlpha = 1;
+}
+
+/** Blocks are a little shorter than their time where that leaves a gap to see them apart by. */
+function blockOf({ unit }, scale, pass) {
+  const x = scale.x(pass.startNs);
+  const full = Math.max(1, scale.x(pass.endNs) - x);
+  return { x, y: TIME.top * unit, width: full > 5 ? full - 1 : full, height: TIME.block * unit };
+}
+
+function rounded({ unit }, x, y, width, height) {
+  return box(x, y, width, height, Math.min(5 * unit, width * 0.3));
+}
+
+/** The pass under the cursor: full, or filling as its time goes by. */
+function drawCurrent(frame, scale, view) {
+  const { ctx, theme, score, layout } = frame;
+  const pass = score.passes[view.step];
+  if (!pass) return;
+  const { x, y, width, height } = blockOf(layout, scale, pass);
+  const path = rounded(layout, x, y, width, height);
+  fill(ctx, theme[pass.phase], view.playNs === null ? 1 : 0.2, path);
+  if (view.playNs === null) return;
   ctx.save();
   ctx.clip(path);
-  ctx.fillStyle = colour;
-  ctx.fillRect(x, y, Math.max(0, playX - x), height);
+  ctx.fillStyle = theme[pass.phase];
+  ctx.fillRect(x, y, Math.max(0, scale.x(view.playNs) - x), height);
   ctx.restore();
+}
+
+/** Figures stand in all blocks of the decode or in none, so that a long one does not look special for having one. */
+function drawFigures(frame, scale, view) {
+  const { score, layout } = frame;
+  const typical = scale.x(medianGap(score) ?? Infinity) - scale.x(0);
+  const middle = (TIME.top + TIME.block / 2) * layout.unit;
+  for (const pass of score.passes) {
+    if (pass.phase === "decode" && typical < 34 * layout.unit) break;
+    const left = scale.x(pass.startNs);
+    const width = scale.x(pass.endNs) - left;
+    const isNow = pass.number === view.step;
+    if (width < 30 * layout.unit || (isNow && view.playNs !== null)) continue;
+    label(frame, pass, left + width / 2, middle, isNow);
+  }
 }
 
 function label(frame, pass, x, y, isFull) {

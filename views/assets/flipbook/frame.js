@@ -17,7 +17,7 @@
 
 /** Size a canvas for the screen's pixels and return its context, cleared, in CSS pixels. */
 export function surface(canvas, width, height) {
-  const ratio = Math.min(3, globalThis.devicePixelRatio || 1);
+  const ratio = Math.min(2, globalThis.devicePixelRatio || 1);
   const w = Math.round(width * ratio);
   const h = Math.round(height * ratio);
   if (canvas.width !== w || canvas.height !== h) {

@@ -1,6 +1,6 @@
 /** A window into a flipbook for tests and the console: where things are and how fast they are drawn. It changes nothing. */
 
-import { middleOf, segmentOf } from "./layout.js";
+import { middleOf, segmentOf, slotOf } from "./layout.js";
 import { isOver } from "./score.js";
 
 /** @param {import("./instance.js").Flipbook} book */
@@ -36,12 +36,19 @@ export function handleOf(book) {
     get stats() {
       return book.painter.stats;
     },
-    /** Middle of a cell on the score's canvas, CSS px; null when its column is out of view. */
+    /**
+     * Where a cell's own colour shows on the score's canvas, and in an attention row where its chip does, CSS px; null
+     * when its column is out of view.
+     */
     cell(layer, position) {
       const layout = book.painter.layout;
       const segment = segmentOf(layout, position);
       const row = layout.rows[layer];
-      return segment && row ? { x: middleOf(segment, position), y: row.y, height: row.height, fold: segment.fold } : null;
+      if (!segment || !row) return null;
+      const x = middleOf(segment, position);
+      if (row.kind === "delta") return { x, y: row.y + row.height / 2, chipY: null };
+      const slot = slotOf(layout, row);
+      return { x, y: slot.top + slot.height * 0.12, chipY: slot.top + slot.height * 0.34 };
     },
   };
 }

@@ -27,7 +27,7 @@
 
 const ROW = { delta: 28, attention: 50, gap: 4 };
 const TALLEST = 344;
-const TALLEST_OF_MANY = 500;
+const TALLEST_OF_MANY = 440;
 const MANY_LAYERS = 40;
 const WIDEST_PITCH = 46;
 const HEAD_KEPT = 3;

@@ -73,15 +73,15 @@ function time() {
 }
 
 function memory(words) {
-  const readout = (kind) => {
+  const readout = (kind, called) => {
     const value = element("span", { class: "fb-value" });
     const detail = element("span", { class: "fb-detail" });
     const name = element("span", { class: "fb-name" }, element("span", { class: `fb-shape fb-shape-${kind}`, "aria-hidden": "true" }));
-    name.append(words.say(kind === "kv" ? "kv_cache" : "state"));
+    name.append(called);
     return { value, detail, whole: element("div", { class: `fb-readout fb-readout-${kind}` }, name, value, detail) };
   };
-  const kv = readout("kv");
-  const state = readout("state");
+  const kv = readout("kv", words.say("kv_cache"));
+  const state = readout("state", words.say("state"));
   const canvas = element("canvas", { role: "img", class: "fb-memory-canvas" });
   const readouts = element("div", { class: "fb-readouts" }, kv.whole, state.whole);
   const title = element("p", { class: "fb-panel-title" }, words.say("memory"));
@@ -101,7 +101,7 @@ function legend(words) {
     const shape = element("span", { class: `fb-legend-shape fb-legend-${name}`, "aria-hidden": "true" });
     return element("li", {}, shape, words.say(`legend_${name}`));
   });
-  return element("ul", { class: "fb-legend" }, ...items);
+  return element("div", { class: "fb-legend" }, element("ul", {}, ...items), element("p", { class: "fb-hint" }, words.say("hint")));
 }
 
 function controls(words) {

@@ -1,0 +1,127 @@
+"""The operations on a GPU: Triton kernels (`kernels.triton`), and the vendor's library for products with weights.
+
+Import this only where Triton runs: on a GPU, or under its interpreter. Signatures and meanings are those of
+`reference`.
+
+Where a pass has one token a sequence, the convolution, the delta rule and attention take their decode forms. That is
+read off the shapes, and changes nothing but time. A batch may be padded to a fixed size, for a CUDA graph: sequences
+of one token with a state slot of -1, a page table of -1s, position 0 and KV row -1 read and write no memory of
+anyone's, and come out finite.
+
+What the kernels expect: the last dimension of every tensor contiguous, rows anywhere (a slice of a wider matrix is
+fine), at least one token a sequence, states in float32. Activations may be float32, float16 or bfloat16. Forward
+only.
+"""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from kernels.triton.attention_decode import attention_decode
+from kernels.triton.attention_prefill import attention_prefill
+from kernels.triton.causal_conv import causal_conv, drafted_causal_conv
+from kernels.triton.conv_window import fold_windows
+from kernels.triton.delta_chunks import chunked_delta_rule
+from kernels.triton.delta_drafts import drafted_delta_rule
+from kernels.triton.delta_fold import fold
+from kernels.triton.delta_step import delta_step
+from kernels.triton.gated_rms_norm import gated_rms_norm
+from kernels.triton.int4_linear import int4_linear
+from kernels.triton.int8_linear import int8_linear
+from kernels.triton.rms_norm import add_rms_norm, rms_norm
+from kernels.triton.rotate_and_store import rotate_and_store
+from kernels.triton.swiglu import swiglu
+
+__all__ = [
+    "add_rms_norm",
+    "causal_conv",
+    "drafted_causal_conv",
+    "drafted_delta_rule",
+    "embedding",
+    "fold",
+    "fold_windows",
+    "gated_attention",
+    "gated_delta_net",
+    "gated_delta_rule",
+    "gated_rms_norm",
+    "int4_linear",
+    "int8_linear",
+    "linear_add",
+    "norm_linear",
+    "paged_attention",
+    "rms_norm",
+    "rotate_and_store",
+    "swiglu",
+    "swiglu_linear_add",
+]
+
+# ------------------------------------------------------------------------------------------------------- pieces
+
+
+def gated_delta_rule(
+    qkv: Tensor, a: Tensor, b: Tensor, decay_rate: Tensor, dt_bias: Tensor, states: Tensor, bounds: Tensor,
+    slots: Tensor, n_key_heads: int,
+) -> Tensor:  # fmt: skip
+    """See `reference.gated_delta_rule`: [T, 2 Hk K + Hv V] -> [T, Hv, V]; states are replaced."""
+    if len(qkv) == len(slots):
+        return delta_step(qkv, a, b, decay_rate, dt_bias, states, slots, n_key_heads)
+    return chunked_delta_rule(qkv, a, b, decay_rate, dt_bias, states, bounds, slots, n_key_heads)
+
+
+def paged_attention(
+    q: Tensor, gate: Tensor, keys: Tensor, values: Tensor, page_tables: Tensor, positions: Tensor, bounds: Tensor
+) -> Tensor:
+    """See `reference.paged_attention`: q [T, Hq, D], gate [T, Hq * D] -> [T, Hq * D]."""
+    if len(q) == len(page_tables):
+        return attention_decode(q, gate, keys, values, page_tables, positions)
+    return attention_prefill(q, gate, keys, values, page_tables, positions, bounds)
+
+
+# --------------------------------------------------------------------------------------------------- operations
+
+
+def embedding(ids: Tensor, table: Tensor) -> Tensor:
+    """See `reference.embedding`."""
+    return F.embedding(ids, table).float()
+
+
+def norm_linear(x: Tensor, scale: Tensor, eps: float, weight: Tensor) -> Tensor:
+    """See `reference.norm_linear`. The product is in the weight's dtype, its result in that of x."""
+    return F.linear(rms_norm(x, scale, eps, dtype=weight.dtype), weight).to(x.dtype)
+
+
+def linear_add(out: Tensor, x: Tensor, weight: Tensor) -> None:
+    """See `reference.linear_add`. The product is in the weight's dtype, the sum in that of out."""
+    out += F.linear(x.to(weight.dtype), weight)
+
+
+def swiglu_linear_add(out: Tensor, gate_up: Tensor, weight: Tensor) -> None:
+    """See `reference.swiglu_linear_add`, and `linear_add` for the dtypes."""
+    out += F.linear(swiglu(gate_up, dtype=weight.dtype), weight)
+
+
+def gated_delta_net(
+    projected: Tensor, taps: Tensor, decay_rate: Tensor, dt_bias: Tensor, norm_weight: Tensor, eps: float,
+    windows: Tensor, states: Tensor, bounds: Tensor, slots: Tensor,
+) -> Tensor:  # fmt: skip
+    """See `reference.gated_delta_net`."""
+    _, n_heads, value_dim, key_dim = states.shape
+    qkv, z, b, a = projected.split([taps.shape[1], n_heads * value_dim, n_heads, n_heads], dim=1)
+    n_key_heads = (qkv.shape[1] - z.shape[1]) // (2 * key_dim)
+    qkv = causal_conv(qkv, taps, windows, bounds, slots)
+    heads = gated_delta_rule(qkv, a, b, decay_rate, dt_bias, states, bounds, slots, n_key_heads)
+    return gated_rms_norm(heads, z, norm_weight, eps)
+
+
+def gated_attention(
+    projected: Tensor, q_scale: Tensor, k_scale: Tensor, eps: float, rotary: Tensor, keys: Tensor, values: Tensor,
+    positions: Tensor, kv_rows: Tensor, page_tables: Tensor, bounds: Tensor,
+) -> Tensor:  # fmt: skip
+    """See `reference.gated_attention`."""
+    n_kv_heads, _, _, dim = keys.shape
+    kv_width = n_kv_heads * dim
+    width = projected.shape[1] // 2 - kv_width
+    q, gate, k, v = projected.split([width, width, kv_width, kv_width], dim=1)
+    q = rotate_and_store(q, k, v, q_scale, k_scale, eps, positions, rotary, keys, values, kv_rows)
+    return paged_attention(q, gate, keys, values, page_tables, positions, bounds)

@@ -1,0 +1,134 @@
+"""Small runs for the flipbook's tests, built with the record's own types. The model's numbers are simple on purpose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from engine.account.record import (
+    SCHEMA,
+    Candidate,
+    Device,
+    Emission,
+    End,
+    Header,
+    ModelShape,
+    Pass,
+    Queued,
+    Run,
+    Sampling,
+    Token,
+)
+
+KV_BYTES = 1024
+"""A token, over all attention layers."""
+STATE_BYTES = 24 * 1024
+MS = 1_000_000
+LAYERS = ["linear_attention", "linear_attention", "linear_attention", "full_attention"] * 2
+
+
+def shape(layers: list[str] | None = None) -> ModelShape:
+    return ModelShape(
+        name="small",
+        architecture="qwen3_5_text",
+        layer_types=layers or LAYERS,
+        hidden_size=64,
+        intermediate_size=128,
+        vocab_size=1000,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=64,
+        linear_num_key_heads=4,
+        linear_num_value_heads=4,
+        linear_key_head_dim=16,
+        linear_value_head_dim=16,
+        linear_conv_kernel_dim=4,
+        attn_output_gate=True,
+        tie_word_embeddings=True,
+        context_length=2048,
+        parameters=1_000_000,
+        weight_dtype="bfloat16",
+        kv_dtype="bfloat16",
+        state_dtype="float32",
+        activation_dtype="bfloat16",
+        weight_bytes=2_000_000,
+    )
+
+
+def token(text: str | bytes, number: int) -> Token:
+    return Token.of(number, text.encode() if isinstance(text, str) else text)
+
+
+def emission(chosen: Token, position: int) -> Emission:
+    other = Token.of(999, b" other")
+    candidates = [Candidate(chosen, 0.75, 0.75, 1.0), Candidate(other, 0.125, 0.125, 0.0)]
+    return Emission(chosen, position, candidates, 0)
+
+
+def run_of(
+    prompt: list[str | bytes],
+    new: list[str | bytes],
+    *,
+    reason: str = "length",
+    layers: list[str] | None = None,
+    prefill_ms: int = 8,
+    decode_ms: int = 4,
+) -> Run:
+    """A greedy run: one prefill pass, then one decode pass for each new token but the last, back to back."""
+    prompt_tokens = [token(text, 100 + i) for i, text in enumerate(prompt)]
+    header = Header(
+        index=0,
+        run_id="ab" * 16,
+        created="2026-03-05T10:00:00Z",
+        evidence="measured",
+        model=shape(layers),
+        device=Device("cpu", "Test CPU", 2, "2.13.0", {}),
+        prompt=b"".join(each.raw for each in prompt_tokens).decode(errors="replace"),
+        prompt_tokens=prompt_tokens,
+        sampling=Sampling(max_new_tokens=len(new)),
+        engine_version="0.1.0",
+    )
+    events: list[Any] = [header, Queued(index=1, at_ns=0, ahead=0)]
+    ids, position, now = [each.id for each in prompt_tokens], 0, MS
+    for number, text in enumerate(new):
+        end = now + (prefill_ms if number == 0 else decode_ms) * MS
+        held = position + len(ids)
+        chosen = token(text, 500 + number)
+        events.append(
+            Pass(
+                index=len(events),
+                number=number,
+                phase="decode" if number else "prefill",
+                token_ids=ids,
+                start_position=position,
+                shared_by=1,
+                start_ns=now,
+                end_ns=end,
+                weight_bytes_read=1_900_000,
+                kv_bytes_read=position * KV_BYTES,
+                kv_bytes_written=len(ids) * KV_BYTES,
+                state_bytes_read=STATE_BYTES,
+                state_bytes_written=STATE_BYTES,
+                operations=None,
+                positions_held=held,
+                kv_bytes_held=held * KV_BYTES,
+                state_bytes_held=STATE_BYTES,
+                window_bytes_held=512,
+                emitted=[emission(chosen, held)],
+            )
+        )
+        ids, position, now = [chosen.id], held, end
+    events.append(End(index=len(events), reason=reason, at_ns=now))
+    return Run(events)
+
+
+def story(new: int = 10) -> Run:
+    """Eight prompt tokens and some new ones."""
+    prompt = ["Once", " upon", " a", " time", ",", " there", " was", " a"]
+    return run_of(prompt, [f" w{i}" for i in range(new)])
+
+
+def saved(run: Run) -> dict[str, Any]:
+    """The saved form as the component gets it."""
+    return {"schema": SCHEMA, "events": msgspec.to_builtins(run.events)}

@@ -1,0 +1,39 @@
+"""What every test may rely on: the same random numbers each time, one torch thread, and NaN in unwritten memory."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+# Before anything imports torch. On a busy machine two threads wait for each other at the end of every product.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture(autouse=True)
+def same_random_numbers() -> None:
+    """Every test draws the same numbers, whatever ran before it."""
+    random.seed(0)
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(0)
+
+
+@pytest.fixture
+def poisoned_memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """`torch.empty` and its kin give NaN, so that a kernel that leaves an output unwritten is seen."""
+    import torch
+
+    def poisoned(make):  # type: ignore[no-untyped-def]
+        def filled(*args, **kwargs):  # type: ignore[no-untyped-def]
+            made = make(*args, **kwargs)
+            return made.fill_(float("nan")) if made.is_floating_point() else made
+
+        return filled
+
+    for name in ("empty", "empty_like"):
+        monkeypatch.setattr(torch, name, poisoned(getattr(torch, name)))
+    monkeypatch.setattr(torch.Tensor, "new_empty", poisoned(torch.Tensor.new_empty))
+    yield

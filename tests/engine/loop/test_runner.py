@@ -1,0 +1,72 @@
+"""Plans become logits: the same ones however a plan is cut, and memory goes back to its owner."""
+
+import numpy as np
+import pytest
+
+from engine.loop.loading import load_parts
+from engine.loop.scheduler import Part, Sequence, StepPlan
+from engine.memory.errors import OutOfMemory
+
+TOKENS = [79, 110, 99, 101, 32, 117, 112, 111, 110]
+
+
+@pytest.fixture(scope="module")
+def runner(small_model_folder):
+    return load_parts(small_model_folder, threads=1).runner
+
+
+def sequence(tokens=TOKENS):
+    return Sequence("a", list(tokens), len(tokens), 5)
+
+
+def compute(runner, *parts):
+    return runner.compute(StepPlan([Part(one, n, one.phase) for one, n in parts]))
+
+
+def test_a_chunk_gives_no_logits_and_the_last_one_those_of_the_whole(runner):
+    whole, cut = sequence(), sequence()
+    expected = compute(runner, (whole, 9))
+    first = compute(runner, (cut, 4))
+    cut.n_held = 4
+    last = compute(runner, (cut, 5))
+    assert (first.shape, last.shape) == ((0, 257), (1, 257))
+    assert last == pytest.approx(expected, abs=1e-3)
+    runner.release(whole)
+    runner.release(cut)
+
+
+def test_sequences_in_one_step_get_their_own_rows_in_their_own_order(runner):
+    one, two = sequence(TOKENS), sequence(TOKENS[:3])
+    together = compute(runner, (one, 9), (two, 3))
+    runner.release(one)
+    runner.release(two)
+    for row, tokens in zip(together, (TOKENS, TOKENS[:3]), strict=True):
+        alone = sequence(tokens)
+        assert row == pytest.approx(compute(runner, (alone, len(tokens)))[0], abs=1e-3)
+        runner.release(alone)
+    assert together.dtype == np.float32
+
+
+def test_what_was_released_is_free_again_and_releasing_nothing_is_fine(runner):
+    for _ in range(10):
+        one = sequence()
+        compute(runner, (one, 9))
+        runner.release(one)
+    runner.release(sequence())
+    assert list(runner.memory.holdings) == []
+    runner.memory.check_integrity()
+
+
+def test_too_many_at_once_is_out_of_memory_and_not_a_wrong_answer(runner):
+    many = [sequence() for _ in range(3)]
+    with pytest.raises(OutOfMemory):
+        compute(runner, *((one, 9) for one in many))
+    for one in many:
+        runner.release(one)
+    runner.memory.check_integrity()
+
+
+def test_the_device_is_described_with_the_kernels_that_run(runner):
+    device = runner.device()
+    assert device.threads == 1
+    assert set(device.kernels) >= {"gated_delta_net", "gated_attention"}

@@ -1,0 +1,44 @@
+"""A small model on these kernels, from tokens to logits, as the engine runs it."""
+
+import pytest
+import torch
+
+from engine.model.batch import Batch, Span
+from engine.model.model import Model
+from kernels import dispatch
+from tests.engine.small_model import write_small_model
+from tests.kernels.interpreter.closeness import assert_close
+from tests.kernels.interpreter.memory import DEVICE
+
+pytestmark = pytest.mark.skipif(DEVICE != "cpu", reason="the engine keeps its memory on the CPU so far")
+
+
+def logits_of(model, passes):
+    """Logits of every row of every pass; a pass is a list of (sequence, token ids)."""
+    memory = model.new_memory(n_slots=3, n_positions=200)
+    memory.poison_free()
+    holdings, rows = {}, []
+    for spans in passes:
+        batch = []
+        for name, ids in spans:
+            holding = holdings.setdefault(name, None) or memory.open()
+            holdings[name] = holding
+            start = memory.extend(holding, len(ids))
+            batch.append(Span(ids, start, "prefill" if len(ids) > 1 else "decode", holding, logits="all"))
+        rows.append(model.forward(Batch.of(batch), memory))
+    return torch.cat(rows)
+
+
+def test_prompts_and_steps_give_the_logits_of_the_plain_statements(tmp_path):
+    """Prompts packed with a step, then steps together: convolution, delta rule, attention and memory, all at once."""
+    model = Model.load(write_small_model(tmp_path), dtype=torch.float32, kv_dtype=torch.float32)
+    first, second = torch.randint(0, 256, (70,)).tolist(), torch.randint(0, 256, (5,)).tolist()
+    passes = [[("a", first)], [("a", [7]), ("b", second)], [("b", [1]), ("a", [2])], [("a", [3]), ("b", [4])]]
+    with dispatch.override_all("reference"):
+        truth = logits_of(model, passes)
+    with dispatch.override_all("gpu"):
+        assert set(dispatch.in_use().values()) == {"gpu"}
+        result = logits_of(model, passes)
+    # Both are float32, through four layers.
+    assert_close(result, truth.double(), 1e-4)
+    assert torch.equal(result.argmax(1), truth.argmax(1))

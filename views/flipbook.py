@@ -1,0 +1,108 @@
+"""The flipbook in a page: a Streamlit component whose picture and controls live in the browser (views/assets/flipbook).
+
+Streamlit carries only the component's settings and, for a saved run, the run itself; a live run's events come over a
+WebSocket of the app's own, so nothing reruns while tokens arrive. The inline code is a shim that imports the real
+module from the app's asset route: inline code would travel again with every changed setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import msgspec
+import streamlit as st
+
+from engine.account.record import SCHEMA, Run
+from views.flipbook_words import labels
+from views.palette import COLOURS
+from views.served_files import asset_url, base_path
+
+_HTML = '<div class="fb" tabindex="0" role="group"></div>'
+
+# Registered inline code needs a line break, and a root-relative import does not resolve inside it.
+_SHIM = """
+const ready = import(new URL("{address}", location.origin).href);
+export default function (component) {{
+  let gone = false;
+  const place = component.parentElement;
+  ready.then(
+    (module) => {{ if (!gone) module.update(component); }},
+    () => {{ place.querySelector(".fb").textContent = component.data.labels.load_failed; }},
+  );
+  return () => {{
+    gone = true;
+    ready.then((module) => module.destroy(place), () => undefined);
+  }};
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What the viewer did: the pass they settled on (from 0), and the id of the live run that ended in their view."""
+
+    step: int | None
+    ended: str | None
+
+
+@cache
+def _component() -> Callable[..., Any]:
+    """The registered component; once a process, when the first page needs it."""
+    shim = _SHIM.format(address=asset_url("flipbook/flipbook.js"))
+    return st.components.v2.component("twospeeds_flipbook", html=_HTML, js=shim)
+
+
+def settings(*, run_id: str | None, recording: Run | None, at: int | None, reveal: bool, play: bool) -> dict[str, Any]:
+    """The component's `data`. What `reveal=False` hides does not even travel: of the run only its header goes."""
+    events = [] if recording is None else recording.events if reveal else recording.events[:1]
+    saved = {"schema": SCHEMA, "events": msgspec.to_builtins(events)} if recording is not None else None
+    return {
+        "run_id": run_id,
+        "recording": saved,
+        "at": at,
+        "reveal": reveal,
+        "play": play,
+        "base_path": base_path(),
+        "labels": labels(),
+        "colours": COLOURS,
+    }
+
+
+def flipbook(
+    *,
+    key: str,
+    run_id: str | None = None,
+    recording: Run | None = None,
+    at: int | None = None,
+    reveal: bool = True,
+    play: bool = False,
+) -> Watched:
+    """Draw one request pass by pass.
+
+    Args:
+        key: Streamlit's key; the picture keeps its place and state under it over reruns.
+        run_id: a live or finished run of the engine; its events come over the app's WebSocket.
+        recording: a whole saved run, shown as one. With both, it is drawn and the log is asked for what it lacks.
+        at: the pass (from 0) to stand on first, e.g. from a link. Later changes move the viewer; what the component
+            itself reported and got back does not.
+        reveal: False shows the prompt and the layers only, until a question about the run has been answered.
+        play: start playing by itself (never under reduced motion).
+
+    Returns:
+        The step that the viewer has settled on, and the live run that has ended; None before there is either.
+    """
+    result = _component()(
+        key=key,
+        data=settings(run_id=run_id, recording=recording, at=at, reveal=reveal, play=play),
+        default={"step": None, "ended": None},
+        on_step_change=_noted,
+        on_ended_change=_noted,
+    )
+    return Watched(step=result.step, ended=result.ended)
+
+
+def _noted() -> None:
+    """Streamlit gives the result a name only where there is a callback for it; the rerun does the rest."""

@@ -1,7 +1,7 @@
 """The operations in C++ (`cpp/`), compiled for this processor at first use; signatures are those of `reference`.
 
-A pass over a few tokens is a matter of microseconds a call, so tensors go over as bare addresses. Passes over many
-tokens take torch's matrix products instead, which are made for them.
+A pass over a few tokens is a matter of microseconds a call, so tensors go over as bare addresses. The work is shared
+among as many threads as torch is set to use, but by the library's own pool.
 """
 
 from __future__ import annotations
@@ -13,10 +13,7 @@ from ctypes import c_float, c_int64, c_void_p
 import torch
 from torch import Tensor
 
-from kernels import build, cpu
-
-# Tokens beyond which torch's matrix product is the faster one.
-FEW = 16
+from kernels import build
 
 _library = ctypes.CDLL(str(build.library()))
 
@@ -45,8 +42,6 @@ _gated_attention = _by_dtype("gated_attention", 4, 8)
 def norm_linear(x: Tensor, scale: Tensor, eps: float, weight: Tensor) -> Tensor:
     """See `reference.norm_linear`."""
     tokens, width = x.shape
-    if tokens > FEW:
-        return cpu.norm_linear(x, scale, eps, weight)
     n_out = weight.shape[0]
     out = torch.empty(tokens, n_out)
     _norm_linear[weight.dtype](
@@ -58,9 +53,6 @@ def norm_linear(x: Tensor, scale: Tensor, eps: float, weight: Tensor) -> Tensor:
 def linear_add(out: Tensor, x: Tensor, weight: Tensor) -> None:
     """See `reference.linear_add`."""
     tokens, width = x.shape
-    if tokens > FEW:
-        cpu.linear_add(out, x, weight)
-        return
     _linear_add[weight.dtype](
         torch.get_num_threads(), _at(out), _at(x), weight.data_ptr(), tokens, width, weight.shape[0]
     )
@@ -69,9 +61,6 @@ def linear_add(out: Tensor, x: Tensor, weight: Tensor) -> None:
 def swiglu_linear_add(out: Tensor, gate_up: Tensor, weight: Tensor) -> None:
     """See `reference.swiglu_linear_add`."""
     tokens = gate_up.shape[0]
-    if tokens > FEW:
-        cpu.swiglu_linear_add(out, gate_up, weight)
-        return
     n_out, width = weight.shape
     _swiglu_linear_add[weight.dtype](
         torch.get_num_threads(), _at(out), _at(gate_up), weight.data_ptr(), tokens, width, n_out

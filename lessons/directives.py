@@ -1,6 +1,6 @@
 """Every directive that a lesson may use: its argument, its settings, and whether text belongs inside.
 
-This table is what the checker checks against and what the documentation of the lesson format is made from.
+This table is what the checker checks against, and the whole of the lesson format.
 """
 
 from __future__ import annotations

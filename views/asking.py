@@ -9,6 +9,7 @@ from views.engine_calls import engine_notice, start_run, stop_run
 from views.page_state import PageState
 from views.questions import committed
 from views.run_form import Asked, note_unfamiliar, prompt_box
+from views.safe_text import plain
 from views.scene import Scene
 from views.words import _
 
@@ -43,7 +44,7 @@ def begin_pending(page: PageState) -> None:
 
 def begin(page: PageState, asked: Asked, replaces: Scene | None) -> None:
     """Start a run in the place of the one in view, which is stopped if it still goes on; a refusal is kept to show."""
-    if replaces is not None and replaces.run_id is not None and not replaces.ended:
+    if replaces is not None and replaces.run_id is not None and replaces.running:
         stop_run(replaces.run_id)
     started = start_run(asked.prompt, asked.sampling)
     st.session_state[page.key("refused")] = started.problem
@@ -54,7 +55,7 @@ def begin(page: PageState, asked: Asked, replaces: Scene | None) -> None:
 def show_refusal(page: PageState) -> None:
     """Why the last prompt did not run, until the next one is sent."""
     if problem := st.session_state.get(page.key("refused")):
-        st.error(problem)
+        st.error(plain(problem))
 
 
 def show_engine_notice() -> None:
@@ -65,4 +66,4 @@ def show_engine_notice() -> None:
 
 def _notice() -> None:
     if notice := engine_notice():
-        st.info(notice + " " + _("The recording below works meanwhile."))
+        st.info(plain(notice) + " " + _("What is on the page works meanwhile."))

@@ -18,12 +18,15 @@ from views.words import _, ngettext
 _LABELLED_PASSES = 14
 """Up to so many passes, each block has room for the token that it emitted."""
 
+_SEPARATE_PASSES = 150
+"""Up to so many, blocks are wide enough for hatching and a line between them; beyond, their row tells the phase."""
+
 
 def passes_figure(run: Run, theme: Theme, *, recorded: bool) -> Drawn:
     """Pass durations of a run that has at least one pass."""
     figure = go.Figure()
     for phase in ("decode", "prefill"):
-        figure.add_trace(_blocks(run.passes, phase, theme, labelled=len(run.passes) <= _LABELLED_PASSES))
+        figure.add_trace(_blocks(run.passes, phase, theme))
     styled(figure, theme, height=210)
     end_ms = run.passes[-1].end_ns / 1e6
     figure.update_layout(bargap=0.25, barmode="overlay")
@@ -43,16 +46,17 @@ def passes_figure(run: Run, theme: Theme, *, recorded: bool) -> Drawn:
     )
 
 
-def _blocks(passes: Sequence[Pass], phase: Phase, theme: Theme, *, labelled: bool) -> go.Bar:
+def _blocks(passes: Sequence[Pass], phase: Phase, theme: Theme) -> go.Bar:
     chosen = [one for one in passes if one.phase == phase]
     tokens = [_emitted(one) for one in chosen]
+    separate = len(passes) <= _SEPARATE_PASSES
     return go.Bar(
         name=phase,
         orientation="h",
         base=[one.start_ns / 1e6 for one in chosen],
         x=[(one.end_ns - one.start_ns) / 1e6 for one in chosen],
         y=[phase] * len(chosen),
-        text=tokens if labelled else None,
+        text=tokens if len(passes) <= _LABELLED_PASSES else None,
         textposition="inside",
         insidetextanchor="middle",
         insidetextfont={"color": ON_COLOUR[theme]},
@@ -60,8 +64,8 @@ def _blocks(passes: Sequence[Pass], phase: Phase, theme: Theme, *, labelled: boo
         cliponaxis=False,
         marker={
             "color": COLOURS[theme][phase],
-            "line": {"width": 1, "color": ON_COLOUR[theme]},
-            "pattern": phase_pattern(phase),
+            "line": {"width": 1 if separate else 0, "color": ON_COLOUR[theme]},
+            "pattern": phase_pattern(phase) if separate else None,
         },
         customdata=[[one.number + 1, len(one.token_ids), token] for one, token in zip(chosen, tokens, strict=True)],
         hovertemplate=_("pass %{customdata[0]} · %{x:.2f} ms<br>tokens in: %{customdata[1]}<br>out: %{customdata[2]}")

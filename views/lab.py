@@ -6,8 +6,10 @@ import streamlit as st
 
 from lessons import catalogue
 from views.asking import begin, show_engine_notice, show_refusal
-from views.instruments import show_figure, show_flipbook, show_timings, show_trace
+from views.inside import show_trace
+from views.instruments import show_figure, show_timings
 from views.page_state import PageState
+from views.picture import show_flipbook
 from views.run_form import lab_form, note_unfamiliar
 from views.scene import Scene, scene_of
 from views.site import LAB, LAB_SETTINGS

@@ -12,8 +12,10 @@ import streamlit as st
 from lessons.code_source import SourceError, excerpt
 from lessons.structure import Block, Lesson
 from views.asking import ask_for_run, begin_pending, is_pending, show_refusal
-from views.instruments import show_figure, show_flipbook, show_timings, show_trace
+from views.inside import show_trace
+from views.instruments import show_figure, show_timings
 from views.page_state import PageState
+from views.picture import show_flipbook
 from views.prose import filled
 from views.questions import ask_guess, committed, show_check, show_comparison
 from views.scene import Scene, lesson_sampling, scene_of

@@ -14,7 +14,7 @@ from lessons.filters import binary_bytes
 from views.engine_calls import engine_notice
 from views.engine_link import engine_link
 from views.evidence import LABELS, MEANINGS
-from views.safe_text import code_span
+from views.safe_text import code_span, plain
 from views.words import _
 
 PACKAGES = (
@@ -67,7 +67,7 @@ _NOT_MEASURED = _(
 
 def _machine() -> None:
     if notice := engine_notice():
-        st.info(notice)
+        st.info(plain(notice))
     if engine_link().supervised:
         st.markdown(_("The engine runs here, on {name}.").format(name=code_span(cpu_name())))
     models = _models()

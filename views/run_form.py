@@ -11,9 +11,11 @@ import streamlit as st
 
 from engine.account.record import Sampling
 from engine.loop.request import MAX_SEED, MAX_TEMPERATURE
+from views.engine_calls import stop_run
 from views.links import MAX_NEW_TOKENS, MAX_TOP_K
 from views.page_state import PageState
 from views.prompt_checks import prompt_problem, unfamiliar
+from views.safe_text import plain
 from views.scene import Scene
 from views.words import _
 
@@ -31,12 +33,14 @@ def prompt_box(scene: Scene, first_prompt: str) -> Asked | None:
     page = scene.page
     key = _filled_prompt(scene, first_prompt)
     with st.form(page.key("ask"), border=False):
-        box, button = st.columns([5, 1], vertical_alignment="bottom")
+        box, buttons = st.columns([5, 2] if scene.running else [5, 1], vertical_alignment="bottom")
         prompt = box.text_input(
             _("The beginning of a story"), key=key, persist_state="session", autocomplete="off",
             label_visibility="collapsed", placeholder=_("The beginning of a story"),
         )  # fmt: skip
-        sent = button.form_submit_button(_("Run it"), type="primary", width="stretch")
+        with buttons.container(horizontal=True):
+            sent = st.form_submit_button(_("Run it"), type="primary", width="stretch")
+            _stop_button(scene)
     return _checked(Asked(prompt, page.link.sampling)) if sent else None
 
 
@@ -45,9 +49,11 @@ def lab_form(scene: Scene, first_prompt: str) -> Asked | None:
     page = scene.page
     key = _filled_prompt(scene, first_prompt)
     with st.form(page.key("ask"), border=True):
-        prompt = st.text_area(_("Prompt"), key=key, persist_state="session", height=110)
+        prompt = st.text_area(_("Prompt"), key=key, persist_state="session", height=90)
         sampling = _settings(page)
-        sent = st.form_submit_button(_("Run it"), type="primary")
+        with st.container(horizontal=True):
+            sent = st.form_submit_button(_("Run it"), type="primary")
+            _stop_button(scene)
     return _checked(Asked(prompt, sampling)) if sent else None
 
 
@@ -66,6 +72,14 @@ def _filled_prompt(scene: Scene, first_prompt: str) -> str:
             st.session_state[key] = prompt
     st.session_state.setdefault(key, first_prompt)
     return key
+
+
+def _stop_button(scene: Scene) -> None:
+    """Stands beside the button that started the run, for as long as it goes on."""
+    if scene.run_id is None or not scene.running:
+        return
+    if st.form_submit_button(_("Stop"), icon=":material/stop:", shortcut="Escape") and (no := stop_run(scene.run_id)):
+        st.error(plain(no))
 
 
 def _checked(asked: Asked) -> Asked | None:

@@ -11,6 +11,7 @@ import html
 import re
 
 _VISIBLE = str.maketrans({"\n": "⏎", "\r": "⏎", "\t": "⇥", "\u2028": "⏎", "\u2029": "⏎"})
+_MARKUP = re.compile(r"[\\`*_\[\]<>$#~|&{}]|:(?=\w)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 
 
@@ -36,6 +37,11 @@ def code_span(text: str) -> str:
     needs_pair = shown.strip(" ") and (shown[0] in "` " or shown[-1] in "` ")
     padding = " " if needs_pair else ""
     return f"{fence}{padding}{shown}{padding}{fence}"
+
+
+def plain(text: str) -> str:
+    """A whole message as Markdown that shows it as it is: for sentences, where a code span would look odd."""
+    return _MARKUP.sub(r"\\\g<0>", one_line(text))
 
 
 def plotly_text(text: str, longest: int = 24) -> str:

@@ -40,6 +40,11 @@ class Scene:
         return self.run is not None and self.run.end is not None
 
     @property
+    def running(self) -> bool:
+        """Whether a live run is in view that still goes on."""
+        return self.run_id is not None and not self.ended
+
+    @property
     def whole(self) -> bool:
         """Whether the run went to its own end, so that it can answer a question about it."""
         return self.run is not None and isinstance(self.run.end, End) and self.run.end.reason != "cancelled"

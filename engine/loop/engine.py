@@ -13,71 +13,35 @@ import gc
 import logging
 import os
 import secrets
+import sys
 import threading
 import time
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.account.cost import Rates
-from engine.account.record import Device, FinishReason, ModelShape, Run, Token
+from engine.account.record import ModelShape, Run
 from engine.account.trace_record import TraceRecord
 from engine.loop.idle import IdleJobs
+from engine.loop.live_run import LiveRun
 from engine.loop.model_folder import find_model
+from engine.loop.parts import Computes, Tokenizes
 from engine.loop.recorder import Choice, Recorder
 from engine.loop.request import Request, RequestError, SamplingParams, read_prompt
 from engine.loop.run_log import Bell, RunLog
 from engine.loop.sampler import NotFinite, choose
 from engine.loop.scheduler import BatchRow, Part, Scheduler, Sequence, StepPlan
 
+SWITCH_S = 0.0001
+"""How long another thread of this process may keep the interpreter while the worker wants it."""
+NOTES_BYTES = 4 << 20
+"""Bound on the logits that one run's record holds until someone reads them."""
+
 clock = time.perf_counter_ns
 
 _log = logging.getLogger(__name__)
-
-
-class Computes(Protocol):
-    """What the engine needs of a runner; `engine.loop.runner.Runner` is the real one."""
-
-    def compute(self, plan: StepPlan) -> NDArray[np.float32]:
-        """Logits [n, vocab] of the parts that give a token; the record reads them later, so they must not change."""
-
-    def release(self, sequence: Sequence) -> None:
-        """Free what the sequence owned."""
-
-    def device(self) -> Device:
-        """What computes."""
-
-
-class Tokenizes(Protocol):
-    """What the engine needs of a tokenizer; `engine.model.tokenizer.Tokenizer` is the real one."""
-
-    eos_ids: frozenset[int]
-
-    @property
-    def longest_token_bytes(self) -> int:
-        """Bytes of the vocabulary's longest token."""
-
-    def encode(self, text: str) -> list[int]:
-        """Token ids of a text."""
-
-    def token(self, token_id: int) -> Token:
-        """A token with its bytes."""
-
-
-@dataclass(eq=False)
-class _Live:
-    """A request that has not ended: what was asked, its tokens so far, and its record."""
-
-    request: Request
-    sequence: Sequence
-    recorder: Recorder
-    ahead: int = 0
-
-
-NOTES_BYTES = 4 << 20
-"""Bound on the logits that one run's record holds until someone reads them."""
 
 
 class _Result(NamedTuple):
@@ -106,7 +70,7 @@ class Engine:
         self._rates = Rates.of(shape)
         self._scheduler = scheduler or Scheduler()
         self._record_passes = record
-        self._live: dict[str, _Live] = {}
+        self._live: dict[str, LiveRun] = {}
         self._bell = Bell()
         self._idle = IdleJobs()
         self._lock = threading.RLock()
@@ -122,8 +86,7 @@ class Engine:
         """Load a model by name (`models/<name>`) or folder, and warm it up so that no first request pays for it.
 
         `threads` is the number of compute threads; by default two, or one on a machine with a single core. Raises
-        `ModelNotFound` (engine.loop.model_folder) or `CheckpointError` (engine.model), ValueErrors with a plain
-        message.
+        `ModelNotFound` (engine.loop.model_folder) or `CheckpointError` (engine.model), ValueErrors for people.
         """
         folder = find_model(model)
         from engine.loop.loading import load_parts  # brings in torch: only whoever loads a model pays for that
@@ -164,29 +127,26 @@ class Engine:
         Raises `RequestError`. Tokenises here, on the caller's thread.
         """
         arrival_ns = clock()
-        prompt_ids = read_prompt(
-            request, self.tokenizer.encode, self.tokenizer.longest_token_bytes, self.context_length
-        )
+        tokenizer = self.tokenizer
+        prompt_ids = read_prompt(request, tokenizer.encode, tokenizer.longest_token_bytes, self.context_length)
         run_id = request.request_id or secrets.token_hex(16)
-        max_notes = max(1, NOTES_BYTES // (4 * self.shape.vocab_size))
-        log = RunLog(run_id, self._bell, lambda: self.cancel(run_id), max_notes)
-        recorder = Recorder(log, request, arrival_ns, self._rates, self.tokenizer.token)
-        recorder.header(prompt_ids, self.shape, self._runner.device())
         sequence = Sequence(run_id, list(prompt_ids), len(prompt_ids), request.sampling.max_new_tokens)
+        max_notes = max(1, NOTES_BYTES // (4 * self.shape.vocab_size))
+        log = RunLog(run_id, self._bell, lambda: self._stop(sequence), max_notes)
+        recorder = Recorder(log, request, arrival_ns, self._rates, tokenizer.token)
+        recorder.header(prompt_ids, self.shape, self._runner.device())
         with self._lock:
             self._check_open(run_id)
-            live = self._live[run_id] = _Live(request, sequence, recorder, self._scheduler.add(sequence))
+            live = self._live[run_id] = LiveRun(request, sequence, recorder, self._scheduler.add(sequence))
             recorder.queued(clock(), live.ahead)
         self._work_waits.set()
         return log
 
     def cancel(self, run_id: str) -> bool:
         """Stop a waiting or running request within one step; False if no such run is live. Any thread."""
-        with self._lock:
-            live = self._live.get(run_id)
-            if live is not None:
-                live.sequence.cancelled = True
-        self._work_waits.set()
+        live = self._live.get(run_id)
+        if live is not None:
+            self._stop(live.sequence)
         return live is not None
 
     def batch_table(self) -> list[BatchRow]:
@@ -231,6 +191,9 @@ class Engine:
         """Start the worker thread, which steps whenever there is work. Idempotent."""
         with self._lock:
             if self._worker is None and not self._closed:
+                # The worker lets go of the interpreter at every kernel call. From a thread that is busy encoding it
+                # would get it back only after Python's usual 5 ms, some thirty times a step.
+                sys.setswitchinterval(SWITCH_S)
                 self._worker = threading.Thread(target=self._work, name="engine-worker", daemon=True)
                 self._worker.start()
 
@@ -252,6 +215,10 @@ class Engine:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _stop(self, sequence: Sequence) -> None:
+        sequence.cancelled = True
+        self._work_waits.set()
 
     def _work(self) -> None:
         while not self._closed:
@@ -294,19 +261,13 @@ class Engine:
                 continue
             if self._record_passes:
                 live.recorder.passed(part, result.choice, start_ns, result.end_ns, len(plan.parts), step_weight_bytes)
-            part.sequence.advance(part.n_tokens, result.choice and result.choice.token_id)
-            reason = self._finish_reason(live, result.choice)
+            token_id = result.choice.token_id if result.choice else None
+            part.sequence.advance(part.n_tokens, token_id)
+            reason = None if token_id is None else live.finish_reason(token_id, self.tokenizer.eos_ids)
             if reason:
                 self._finish(live.sequence).recorder.ended(reason, clock())
 
-    def _finish_reason(self, live: _Live, choice: Choice | None) -> FinishReason | None:
-        if choice is None:
-            return None
-        if choice.token_id in self.tokenizer.eos_ids and not live.request.sampling.ignore_eos:
-            return "stop"
-        return "length" if live.sequence.n_new >= live.sequence.max_new_tokens else None
-
-    def _finish(self, sequence: Sequence) -> _Live:
+    def _finish(self, sequence: Sequence) -> LiveRun:
         with self._lock:
             self._scheduler.finish(sequence)
             return self._leave(sequence)
@@ -316,15 +277,12 @@ class Engine:
             if part.sequence.run_id in self._live:
                 self._finish(part.sequence).recorder.failed("engine_failed", message, clock())
 
-    def _leave(self, sequence: Sequence) -> _Live:
+    def _leave(self, sequence: Sequence) -> LiveRun:
         """Free what a sequence owned and tell those behind it; its last event is written by the caller."""
         self._runner.release(sequence)
         live = self._live.pop(sequence.run_id)
         for waiting, ahead in self._scheduler.waiting():
-            behind = self._live[waiting.run_id]
-            if behind.ahead != ahead:
-                behind.ahead = ahead
-                behind.recorder.queued(clock(), ahead)
+            self._live[waiting.run_id].moved_up(ahead, clock())
         return live
 
     def _check_open(self, run_id: str) -> None:

@@ -1,8 +1,8 @@
 """Writes one run's record while it runs.
 
 It stands on the engine's thread between one step and the next, so there it only notes what happened, in a microsecond
-or two. A note becomes an event, with odds and costs, when somebody reads the log: many in one go. Right after a step each
-would cost several times as much, since its code would have to come back into a cache that is full of weights.
+or two. A note becomes an event, with odds and costs, when somebody reads the log: many in one go. Right after a step
+each would cost several times as much, since its code would have to come back into a cache that is full of weights.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class Batch:
 
     @classmethod
     def of(cls, spans: Sequence[Span]) -> Batch:
-        """Pack the spans in the order given; raises ValueError for an empty span or one without room."""
+        """Pack the spans in the order given; raises ValueError for a span that is empty, roomless or not alone."""
         bounds = [0]
         rows: list[int] = []
         for span in spans:
@@ -74,6 +74,10 @@ class Batch:
             bounds.append(bounds[-1] + len(span.token_ids))
             first = {"none": bounds[-1], "last": bounds[-1] - 1, "all": bounds[-2]}[span.logits]
             rows.extend(range(first, bounds[-1]))
+        if len({span.holding.slot for span in spans}) < len(spans):
+            raise ValueError(
+                "a sequence is twice in the batch: its second span would not see what the first one writes"
+            )
         positions = [p for span in spans for p in range(span.start_position, span.context_length)]
         pages = [span.holding.pages for span in spans]
         widest = max(map(len, pages))

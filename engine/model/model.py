@@ -60,7 +60,7 @@ class Model:
         self.embedding = checkpoint.matrix("embed_tokens.weight", table_shape)
         self.layers = [Layer(config, checkpoint, number) for number in range(len(config.layer_types))]
         self.final_scale = 1 + checkpoint.vector("norm.weight", (config.hidden_size,))
-        self.head = self.embedding if config.tie_word_embeddings else checkpoint.matrix("lm_head.weight", table_shape)
+        self.head = checkpoint.head(table_shape, self.embedding, tied=config.tie_word_embeddings)
         checkpoint.finish()
         self.shape: ModelShape = config.shape(
             name, parameters=checkpoint.count_taken, weight_bytes=checkpoint.bytes_taken,

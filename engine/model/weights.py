@@ -31,14 +31,28 @@ class Checkpoint:
         """Open the folder's files; `dtype` is what matrices are converted to. Raises CheckpointError."""
         self._dtype = dtype
         self._left: dict[str, tuple[Any, str]] = {}
-        self._left = {
-            _canonical(name): (file, name) for file, name in _entries(Path(folder)) if not PASSED_OVER.match(name)
-        }
+        for file, raw_name in _entries(Path(folder)):
+            name = _canonical(raw_name)
+            if name in self._left:
+                raise CheckpointError(
+                    f"the checkpoint has two weights for {name}: {self._left[name][1]} and {raw_name}"
+                )
+            if not PASSED_OVER.match(raw_name):
+                self._left[name] = file, raw_name
         self.bytes_taken = 0
         self.count_taken = 0
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._left
+    def head(self, shape: Sequence[int], embedding: Tensor, *, tied: bool) -> Tensor:
+        """The matrix that gives the logits. A tied one is the embedding, stored or not; raises CheckpointError."""
+        if not tied:
+            return self.matrix("lm_head.weight", shape)
+        if "lm_head.weight" in self._left:
+            file, raw_name = self._left.pop("lm_head.weight")
+            if not torch.equal(file.get_tensor(raw_name).to(embedding.dtype), embedding):
+                raise CheckpointError(
+                    "config.json: tie_word_embeddings is true, but lm_head.weight is not embed_tokens.weight"
+                )
+        return embedding
 
     def matrix(self, name: str, shape: Sequence[int]) -> Tensor:
         """A weight that stands in a matrix product, in the dtype asked for; raises CheckpointError."""

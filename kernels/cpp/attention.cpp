@@ -1,6 +1,8 @@
 // What a gated full-attention layer does between its two projections (reference.gated_attention), on paged keys and values.
+//
+// Query heads that share a key head, of one token or of a few that follow one another, go over the cache together as columns
+// of one product, so that a key or value is widened once for all of them.
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -13,6 +15,8 @@ struct AttentionShape {
 };
 
 namespace {
+
+constexpr int64_t kColumns = 8;  // at most
 
 template <class KV>
 struct Call : AttentionShape {
@@ -30,9 +34,7 @@ struct Call : AttentionShape {
 
 // Normalize a head and rotate its first dimensions, half against half; `row` is the position's cosines, then sines.
 void norm_and_rotate(const float* x, const float* scale, float eps, const float* row, int64_t dim, int64_t rotary_dim, float* to) {
-  float squares[1][1];
-  dots<1, 1, float>({x}, {x}, dim, squares);
-  const float factor = 1.0f / std::sqrt(squares[0][0] / dim + eps);
+  const float factor = norm_factor(x, dim, eps);
   for (int64_t j = 0; j < dim; ++j) to[j] = x[j] * factor * scale[j];
   const int64_t half = rotary_dim / 2;
   for (int64_t j = 0; j < half; ++j) {
@@ -50,8 +52,8 @@ void prepare(const Call<KV>& c, int64_t t, float* head) {
   const float root = 1.0f / std::sqrt(static_cast<float>(c.dim));
   for (int64_t h = 0; h < c.heads; ++h) {
     norm_and_rotate(q + h * c.dim, c.q_scale, c.eps, row, c.dim, c.rotary_dim, head);
-    float* to = c.queries + (t * c.heads + h) * c.dim;
-    for (int64_t j = 0; j < c.dim; ++j) to[place<KV>(j, c.dim)] = head[j] * root;
+    for (int64_t j = 0; j < c.dim; ++j) head[j] *= root;
+    arrange<KV>(head, c.queries + (t * c.heads + h) * c.dim, c.dim);
   }
   for (int64_t h = 0; h < c.kv_heads; ++h) {
     norm_and_rotate(k + h * c.dim, c.k_scale, c.eps, row, c.dim, c.rotary_dim, head);
@@ -60,83 +62,126 @@ void prepare(const Call<KV>& c, int64_t t, float* head) {
   }
 }
 
-// Scores of C query heads over positions [0, held), then their softmax, in scores [C][stride].
+// C columns of one key head: query heads of one or more tokens, each seeing the positions up to its own.
+template <int C>
+struct Columns {
+  const float* queries[C];
+  const float* gates[C];
+  float* out[C];
+  int32_t held[C];
+  int64_t most_held;  // of the last token
+  const int32_t* table;
+  int64_t kv_head;
+};
+
+// exp(score - the column's largest) of every position and column, [positions][C], 0 beyond what a column sees; and the
+// columns' sums in `totals`. A vector has 16 / C positions of C columns.
 template <int C, class KV>
-void weigh(const Call<KV>& c, const float* q, int64_t kv_head, const int32_t* table, int64_t held, float* scores, int64_t stride) {
-  const float* cols[C];
-  for (int i = 0; i < C; ++i) cols[i] = q + i * c.dim;
-  for (int64_t p = 0; p < held; p += 4) {
-    const KV* rows[4];
-    for (int64_t r = 0; r < 4; ++r) {
-      const int64_t at = std::min(p + r, held - 1);
-      rows[r] = c.keys + c.pool_row(kv_head, table[at / c.page_size] * c.page_size + at % c.page_size);
+void weigh(const Call<KV>& c, const Columns<C>& columns, float* weights, float (&totals)[C]) {
+  constexpr int R = kLane / C;
+  Whole limit, place;
+  for (int i = 0; i < kLane; ++i) limit[i] = columns.held[i % C], place[i] = i / C;
+  const Lane nothing = Lane{} - __builtin_inff();
+  Lane top = nothing;
+  for (int64_t p = 0; p < columns.most_held; p += R) {
+    const KV* rows[R];
+    UNROLL for (int r = 0; r < R; ++r) {
+      const int64_t at = std::min(p + r, columns.most_held - 1);
+      rows[r] = c.keys + c.pool_row(columns.kv_head, columns.table[at / c.page_size] * c.page_size + at % c.page_size);
     }
-    float y[4][C];
-    dots<4, C>(rows, cols, c.dim, y);
-    for (int64_t r = 0; r < std::min<int64_t>(4, held - p); ++r) {
-      for (int i = 0; i < C; ++i) scores[i * stride + p + r] = y[r][i];
-    }
+    const Lane scores = dots<R, C>(rows, columns.queries, c.dim);
+    const Lane seen = place + static_cast<int32_t>(p) < limit ? scores : nothing;
+    top = seen > top ? seen : top;
+    store(weights + p * C, seen);
   }
+  float tops[C];
   for (int i = 0; i < C; ++i) {
-    float* s = scores + i * stride;
-    const float top = *std::max_element(s, s + held);
-    float total = 0;
-    for (int64_t p = 0; p < held; ++p) s[p] = fast_exp(s[p] - top);
-    for (int64_t p = 0; p < held; ++p) total += s[p];
-    for (int64_t p = 0; p < held; ++p) s[p] /= total;
+    tops[i] = top[i];
+    for (int j = i; j < kLane; j += C) tops[i] = std::max(tops[i], top[j]);
   }
+  for (int i = 0; i < kLane; ++i) top[i] = tops[i % C];
+  Lane total = {};
+  for (int64_t p = 0; p < columns.most_held; p += R) {
+    const Lane weight = exp(load(weights + p * C) - top);
+    total += weight;
+    store(weights + p * C, weight);
+  }
+  std::fill(totals, totals + C, 0.0f);
+  for (int i = 0; i < kLane; ++i) totals[i % C] += total[i];
 }
 
-// out [C][dim] = the values weighted by scores [C][stride].
+// The values weighted and added up, over the totals, times the sigmoid of the gates: sixteen dimensions at a time.
 template <int C, class KV>
-void gather(const Call<KV>& c, int64_t kv_head, const int32_t* table, int64_t held, const float* scores, int64_t stride, float* out) {
-  std::fill(out, out + C * c.dim, 0.0f);
-  for (int64_t p = 0; p < held; ++p) {
-    const KV* v = c.values + c.pool_row(kv_head, table[p / c.page_size] * c.page_size + p % c.page_size);
-    for (int i = 0; i < C; ++i) {
-      const float weight = scores[i * stride + p];
-      for (int64_t j = 0; j < c.dim; ++j) out[i * c.dim + j] += weight * wide(v[j]);
+void gather(const Call<KV>& c, const Columns<C>& columns, const float* weights, const float (&totals)[C]) {
+  each_lane(c.dim, [&](int64_t d, int64_t count) {
+    Lane sum[C];
+    UNROLL for (int i = 0; i < C; ++i) sum[i] = Lane{};
+    for (int64_t page = 0; page * c.page_size < columns.most_held; ++page) {
+      const int64_t from = page * c.page_size, n = std::min(c.page_size, columns.most_held - from);
+      const KV* v = c.values + c.pool_row(columns.kv_head, columns.table[page] * c.page_size) + d;
+      for (int64_t p = 0; p < n; ++p) {
+        const Lane value = load(v + p * c.dim, count);
+        UNROLL for (int i = 0; i < C; ++i) sum[i] += weights[(from + p) * C + i] * value;
+      }
     }
-  }
+    for (int i = 0; i < C; ++i) {
+      const Lane gate = sigmoid(load(columns.gates[i] + d, count));
+      store(columns.out[i] + d, sum[i] * (1.0f / totals[i]) * gate, count);
+    }
+  });
 }
 
+// Columns `at` ... of sequence b and one key head, counted through the tokens and, within each, the heads of the group.
 template <int C, class KV>
-void attend(const Call<KV>& c, int64_t t, int64_t b, int64_t first_head, float* scores) {
-  const int64_t held = c.positions[t] + 1, kv_head = first_head / c.group();
-  const int32_t* table = c.page_tables + b * c.table_width;
-  float* out = c.out + (t * c.heads + first_head) * c.dim;
-  weigh<C>(c, c.queries + (t * c.heads + first_head) * c.dim, kv_head, table, held, scores, held);
-  gather<C>(c, kv_head, table, held, scores, held, out);
-  const float* gate = c.projected + t * c.width() + (c.heads + first_head) * c.dim;
-  for (int64_t j = 0; j < C * c.dim; ++j) out[j] *= sigmoid(gate[j]);
+void attend(const Call<KV>& c, int64_t b, int64_t kv_head, int64_t at) {
+  static thread_local Scratch kept;
+  Columns<C> columns;
+  for (int i = 0; i < C; ++i) {
+    const int64_t t = c.bounds[b] + (at + i) / c.group(), h = kv_head * c.group() + (at + i) % c.group();
+    columns.queries[i] = c.queries + (t * c.heads + h) * c.dim;
+    columns.gates[i] = c.projected + t * c.width() + (c.heads + h) * c.dim;
+    columns.out[i] = c.out + (t * c.heads + h) * c.dim;
+    columns.held[i] = static_cast<int32_t>(c.positions[t] + 1);
+  }
+  columns.most_held = columns.held[C - 1];
+  columns.table = c.page_tables + b * c.table_width;
+  columns.kv_head = kv_head;
+  float* weights = kept.of((columns.most_held + kLane) * C);
+  float totals[C];
+  weigh(c, columns, weights, totals);
+  gather(c, columns, weights, totals);
 }
 
-// All query heads of one key head for one token.
+// Up to kColumns of the `n` columns of a sequence and key head.
 template <class KV>
-void group(const Call<KV>& c, int64_t t, int64_t b, int64_t kv_head) {
-  static thread_local std::vector<float> scores;
-  scores.resize(std::max<size_t>(scores.size(), 4 * (c.positions[t] + 1)));
-  int64_t h = kv_head * c.group();
-  const int64_t end = h + c.group();
-  for (; h + 4 <= end; h += 4) attend<4>(c, t, b, h, scores.data());
-  for (; h + 2 <= end; h += 2) attend<2>(c, t, b, h, scores.data());
-  if (h < end) attend<1>(c, t, b, h, scores.data());
+void attend_some(const Call<KV>& c, int64_t b, int64_t kv_head, int64_t at, int64_t n) {
+  if (n >= 8) attend<8>(c, b, kv_head, at), at += 8, n -= 8;
+  if (n >= 4) attend<4>(c, b, kv_head, at), at += 4, n -= 4;
+  if (n >= 2) attend<2>(c, b, kv_head, at), at += 2, n -= 2;
+  if (n >= 1) attend<1>(c, b, kv_head, at);
 }
 
 template <class KV>
 void run(int64_t threads, Call<KV> c) {
-  static thread_local std::vector<float> queries;
-  queries.resize(std::max<size_t>(queries.size(), c.tokens * c.heads * c.dim));
-  c.queries = queries.data();
+  static thread_local Scratch queries;
+  c.queries = queries.of(c.tokens * c.heads * c.dim);
   parallel(threads, c.tokens, 8, [&](int64_t first, int64_t end) {
-    std::vector<float> head(c.dim);
-    for (int64_t t = first; t < end; ++t) prepare(c, t, head.data());
+    static thread_local Scratch head;
+    for (int64_t t = first; t < end; ++t) prepare(c, t, head.of(c.dim));
   });
-  parallel(threads, c.tokens * c.kv_heads, 1, [&](int64_t first, int64_t end) {
+  struct Part {
+    int64_t b, at, n;
+  };
+  std::vector<Part> parts;
+  for (int64_t b = 0; b < c.sequences; ++b) {
+    const int64_t n = (c.bounds[b + 1] - c.bounds[b]) * c.group();
+    for (int64_t at = 0; at < n; at += kColumns) parts.push_back({b, at, std::min(kColumns, n - at)});
+  }
+  // Chunks are taken from the last, which sees most positions, to the first: no thread is left alone with a long one.
+  parallel(threads, static_cast<int64_t>(parts.size()) * c.kv_heads, 1, [&](int64_t first, int64_t end) {
     for (int64_t i = first; i < end; ++i) {
-      const int64_t t = i / c.kv_heads;
-      const int64_t b = std::upper_bound(c.bounds, c.bounds + c.sequences + 1, t) - c.bounds - 1;
-      group(c, t, b, i % c.kv_heads);
+      const Part& part = parts[i / c.kv_heads];
+      attend_some(c, part.b, i % c.kv_heads, part.at, part.n);
     }
   });
 }

@@ -4,9 +4,7 @@
 // tokens pass, and each token touches it once: both reads, S k and S q, are taken from the old state in the same walk, for
 // the new state's output is exp(g) S q + u (k . q).
 
-#include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "lanes.h"
 #include "pool.h"
@@ -40,12 +38,14 @@ void convolve(const Call& c, int64_t b, int64_t at, int64_t size) {
   float* window = c.windows + c.slots[b] * (c.taps - 1) * n;
   for (int64_t t = first; t < end; ++t) {
     float* to = c.mixed + t * n + at;
-    std::fill(to, to + size, 0.0f);
-    for (int64_t i = 0; i < c.taps; ++i) {
-      const float *from = input(c, window, first, t, c.taps - 1 - i, at), *tap = c.taps_of + i * n + at;
-      for (int64_t j = 0; j < size; ++j) to[j] += from[j] * tap[j];
-    }
-    for (int64_t j = 0; j < size; ++j) to[j] = silu(to[j]);
+    each_lane(size, [&](int64_t j, int64_t count) {
+      Lane total = {};
+      for (int64_t i = 0; i < c.taps; ++i) {
+        const float* from = input(c, window, first, t, c.taps - 1 - i, at);
+        total += load(from + j, count) * load(c.taps_of + i * n + at + j, count);
+      }
+      store(to + j, silu(total), count);
+    });
   }
   for (int64_t i = 0; i < c.taps - 1; ++i) {
     const float* from = input(c, window, first, end - 1, c.taps - 2 - i, at);
@@ -57,9 +57,8 @@ void convolve(const Call& c, int64_t b, int64_t at, int64_t size) {
 void normalize(const Call& c, int64_t b, int64_t at, bool query) {
   for (int64_t t = c.bounds[b]; t < c.bounds[b + 1]; ++t) {
     float* x = c.mixed + t * c.channels() + at;
-    float squares[1][1];
-    dots<1, 1, float>({x}, {x}, c.key_dim, squares);
-    const float factor = 1.0f / std::sqrt((squares[0][0] + 1e-6f) * (query ? c.key_dim : 1));
+    const float squares = dots<1, 1, float>({x}, {x}, c.key_dim)[0];
+    const float factor = 1.0f / std::sqrt((squares + 1e-6f) * (query ? c.key_dim : 1));
     for (int64_t j = 0; j < c.key_dim; ++j) x[j] *= factor;
   }
 }
@@ -71,35 +70,33 @@ inline void rows_of_state(float* S, int64_t size, const float* k, const float* q
   const int64_t n = Fixed ? Fixed : size;
   const float* rows[R];
   for (int r = 0; r < R; ++r) rows[r] = S + r * n;
-  float read[R][2];
-  dots<R, 2, float>(rows, {k, q}, n, read);
+  const Lane read = dots<R, 2, float>(rows, {k, q}, n);
   for (int r = 0; r < R; ++r) {
-    const float u = beta * (v[r] - decay * read[r][0]);
-    o[r] = decay * read[r][1] + u * kq;
+    const float u = beta * (v[r] - decay * read[2 * r]);
+    o[r] = decay * read[2 * r + 1] + u * kq;
     float* row = S + r * n;
-    for (int64_t j = 0; j < n; ++j) row[j] = decay * row[j] + u * k[j];
+    each_lane(n, [&](int64_t j, int64_t count) { store(row + j, decay * load(row + j, count) + u * load(k + j, count), count); });
   }
 }
 
 template <int64_t Fixed>
 void token(const Call& c, float* S, const float* k, const float* q, const float* v, float decay, float beta, float* o) {
-  float kq[1][1];
-  dots<1, 1, float>({k}, {q}, c.key_dim, kq);
+  const float kq = dots<1, 1, float>({k}, {q}, c.key_dim)[0];
   int64_t i = 0;
   for (; i + 4 <= c.value_dim; i += 4) {
-    rows_of_state<Fixed, 4>(S + i * c.key_dim, c.key_dim, k, q, v + i, decay, beta, kq[0][0], o + i);
+    rows_of_state<Fixed, 4>(S + i * c.key_dim, c.key_dim, k, q, v + i, decay, beta, kq, o + i);
   }
   for (; i < c.value_dim; ++i) {
-    rows_of_state<Fixed, 1>(S + i * c.key_dim, c.key_dim, k, q, v + i, decay, beta, kq[0][0], o + i);
+    rows_of_state<Fixed, 1>(S + i * c.key_dim, c.key_dim, k, q, v + i, decay, beta, kq, o + i);
   }
 }
 
 // RMS norm over a head's output with plain weight, times silu of its gate.
 void norm_and_gate(const Call& c, float* o, const float* z) {
-  float squares[1][1];
-  dots<1, 1, float>({o}, {o}, c.value_dim, squares);
-  const float factor = 1.0f / std::sqrt(squares[0][0] / c.value_dim + c.eps);
-  for (int64_t j = 0; j < c.value_dim; ++j) o[j] *= factor * c.norm_weight[j] * silu(z[j]);
+  const float factor = norm_factor(o, c.value_dim, c.eps);
+  each_lane(c.value_dim, [&](int64_t j, int64_t n) {
+    store(o + j, load(o + j, n) * factor * load(c.norm_weight + j, n) * silu(load(z + j, n)), n);
+  });
 }
 
 template <int64_t Fixed>
@@ -125,10 +122,9 @@ void head(const Call& c, int64_t b, int64_t h) {
 extern "C" void gated_delta_net(int64_t threads, float* out, const float* projected, const float* taps, const float* decay_rate,
                                 const float* dt_bias, const float* norm_weight, float eps, float* windows, float* states,
                                 const int64_t* bounds, const int64_t* slots, const DeltaNetShape* shape) {
-  static thread_local std::vector<float> mixed;
+  static thread_local Scratch mixed;
   Call c{*shape, projected, taps, decay_rate, dt_bias, norm_weight, eps, windows, states, nullptr, out, bounds, slots};
-  if (static_cast<int64_t>(mixed.size()) < c.tokens * c.channels()) mixed.resize(c.tokens * c.channels());
-  c.mixed = mixed.data();
+  c.mixed = mixed.of(c.tokens * c.channels());
   const int64_t blocks = 2 * c.key_heads + c.value_heads, per_sequence = std::max<int64_t>(1, c.tokens / c.sequences);
   const int64_t light = std::max<int64_t>(1, 4096 / (per_sequence * std::max(c.key_dim, c.value_dim)));
   parallel(threads, c.sequences * blocks, light, [&](int64_t first, int64_t end) {

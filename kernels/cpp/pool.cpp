@@ -29,7 +29,7 @@ bool Pool::take_one() {
   do {
     if ((seen & kCount) == 0) return false;
   } while (!open_.compare_exchange_weak(seen, seen - 1, std::memory_order_acq_rel));
-  (*body_)(static_cast<int64_t>(seen & kCount) - 1);
+  loop_.call(loop_.context, static_cast<int64_t>(seen & kCount) - 1);
   unfinished_.fetch_sub(1, std::memory_order_release);
   return true;
 }
@@ -52,13 +52,13 @@ void Pool::help(int64_t number) {
   }
 }
 
-void Pool::run(int64_t threads, int64_t chunks, const std::function<void(int64_t)>& body) {
+void Pool::run(int64_t threads, int64_t chunks, Loop loop) {
   std::lock_guard<std::mutex> one_caller(callers_);
   while (static_cast<int64_t>(helpers_.size()) < threads - 1) {
     helpers_.emplace_back(&Pool::help, this, static_cast<int64_t>(helpers_.size()));
     helpers_.back().detach();
   }
-  body_ = &body;
+  loop_ = loop;
   wanted_.store(threads - 1);
   unfinished_.store(chunks);
   open_.store(((open_.load() & ~kCount) + kCount + 1) | static_cast<uint64_t>(chunks));

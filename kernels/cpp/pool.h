@@ -9,28 +9,34 @@
 
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 class Pool {
  public:
+  // A loop's body: call(context, chunk).
+  struct Loop {
+    void (*call)(const void* context, int64_t chunk);
+    const void* context;
+  };
+
   static Pool& instance();
 
-  // Run body(0) ... body(chunks - 1), each once, by this thread and up to threads - 1 helpers. One caller at a time.
-  void run(int64_t threads, int64_t chunks, const std::function<void(int64_t)>& body);
+  // Run chunks 0 ... chunks - 1 of the loop, each once, by this thread and up to threads - 1 helpers. One caller at a time.
+  void run(int64_t threads, int64_t chunks, Loop loop);
 
  private:
   void help(int64_t number);
   bool take_one();
 
-  const std::function<void(int64_t)>* body_ = nullptr;
+  Loop loop_{};
   // Loop number in the upper half, chunks not yet taken in the lower: whoever lowers it has a chunk of that very loop, and
-  // body_ cannot change before that chunk is done.
+  // loop_ cannot change before that chunk is done.
   std::atomic<uint64_t> open_{0};
   std::atomic<int64_t> unfinished_{0};
   std::atomic<int64_t> wanted_{0};
@@ -47,9 +53,10 @@ void parallel(int64_t threads, int64_t n, int64_t grain, const Body& body) {
     if (n > 0) body(int64_t(0), n);
     return;
   }
-  const int64_t most = 8 * threads;
-  const int64_t piece = std::max(grain, (n + most - 1) / most);
-  Pool::instance().run(threads, (n + piece - 1) / piece, [&](int64_t chunk) {
-    body(chunk * piece, std::min(n, (chunk + 1) * piece));
-  });
+  // A few pieces a thread, so that a slow one can be relieved.
+  const int64_t piece = std::max(grain, (n + 4 * threads - 1) / (4 * threads));
+  const auto chunk = [&](int64_t i) { body(i * piece, std::min(n, (i + 1) * piece)); };
+  using Chunk = decltype(chunk);
+  Pool::instance().run(threads, (n + piece - 1) / piece,
+                       {[](const void* context, int64_t i) { (*static_cast<const Chunk*>(context))(i); }, &chunk});
 }

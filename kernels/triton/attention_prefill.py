@@ -12,8 +12,8 @@ rescales what there is:
 
 and in the end o = acc / l.
 
-Scores never leave the chip, and keys and values are read once for BLOCK_M queries instead of once for each. Tiles
-wholly after the last query are not read.
+Scores never leave the chip, and keys and values are read once for BLOCK_M queries of a head instead of once for
+each. Tiles wholly after the last query are not read.
 
 Query heads come in groups that share a key head (arXiv 2305.13245). Position p lies in page `page_table[p // page
 size]` (arXiv 2309.06180), so each position of a tile is looked up on its own. Exponentials are of base 2, which is
@@ -118,7 +118,8 @@ def attention_prefill(
     out = torch.empty((n_tokens, n_heads * dim), dtype=q.dtype, device=q.device)
     _attention_prefill[(most_tiles(n_tokens, n_sequences, block_m), n_heads)](
         q, gate, keys, values, page_tables, positions, bounds, out,
-        gate.stride(0), keys.stride(0), page_tables.stride(0), n_sequences, n_heads, n_heads // n_kv_heads, LOG2_E * dim**-0.5,
+        gate.stride(0), keys.stride(0), page_tables.stride(0),
+        n_sequences, n_heads, n_heads // n_kv_heads, LOG2_E * dim**-0.5,
         D=dim, PAGE=page_size, BLOCK_D=max(16, triton.next_power_of_2(dim)), BLOCK_M=block_m, BLOCK_N=block_n,
         MAX_SEQUENCES=triton.next_power_of_2(n_sequences),
         DOT=dot_type(keys.dtype), PRECISION=dot_precision(keys.dtype), num_warps=warps, num_stages=2,

@@ -62,7 +62,6 @@ def delta_chunk_outputs(
     a_here = tl.load(a + row * a_stride + head + token * a_stride, mask=here, other=0.0).to(tl.float32)
     rate, bias = tl.load(decay_rate + head).to(tl.float32), tl.load(dt_bias + head).to(tl.float32)
     g, _ = gates(a_here, 0.0, rate, bias)
-    g = tl.where(here, g, 0.0)
 
     overlaps = tl.dot(q, tl.trans(k), input_precision=PRECISION) * tl.exp(log_decay_between(g, CHUNK))
     overlaps = tl.where(token[:, None] >= token[None, :], overlaps, 0.0)

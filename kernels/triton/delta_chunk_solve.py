@@ -84,9 +84,8 @@ def delta_chunk_solve(
         tl.load(b + row * b_stride + head + token * b_stride, mask=here, other=0.0).to(tl.float32),
         tl.load(decay_rate + head).to(tl.float32), tl.load(dt_bias + head).to(tl.float32),
     )  # fmt: skip
-    # Rows past the end neither decay nor write.
-    g, beta = tl.where(here, g, 0.0), tl.where(here, beta, 0.0)
 
+    # What rows past the end give is not stored, and as the last ones they change nothing for those before.
     decayed = tl.exp(log_decay_between(g, CHUNK))
     overlaps = tl.dot(k, tl.trans(k), input_precision=PRECISION)
     below = tl.where(token[:, None] > token[None, :], beta[:, None] * overlaps * decayed, 0.0)

@@ -25,8 +25,7 @@ def chunked_delta_rule(
     qkv: Tensor, a: Tensor, b: Tensor, decay_rate: Tensor, dt_bias: Tensor, states: Tensor, bounds: Tensor,
     slots: Tensor, n_key_heads: int,
 ) -> Tensor:  # fmt: skip
-    """See `reference.gated_delta_rule`, for sequences of any length: [T, 2 Hk K + Hv V] -> [T, Hv, V]; states are
-    replaced.
+    """See `reference.gated_delta_rule`: spans of any length, [T, 2 Hk K + Hv V] -> [T, Hv, V]; states are replaced.
 
     What passes between the kernels is in the dtype of qkv; the state stays float32.
     """

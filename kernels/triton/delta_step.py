@@ -11,8 +11,8 @@ it holds for the token's key towards the token's value, and reads at the token's
 The state is the whole traffic: K * V numbers in and out, against 2 K + 2 V of the token, for 6 K V operations. So it
 must pass through the chip once. The rows of S know nothing of each other (each is one component of the values), so a
 program takes BLOCK_V of them, has them in registers from the load to the store, and does everything else there, too:
-split the convolved projection, make unit vectors, compute the gates. Rows are stored k-first within, contiguous for
-both products.
+split the convolved projection, make unit vectors, compute the gates. A row lies K
+numbers together, and both products run along it.
 """
 
 import torch

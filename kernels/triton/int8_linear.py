@@ -2,8 +2,8 @@
 
     y_o = s_o * sum over i of Q_oi x_i
 
-A decode step reads every weight for a handful of tokens, so its time is that of reading them: a byte a weight instead
-of two is nearly half the time. Bytes become float32 in registers, and the scale waits until the sum is done. A
+A decode step reads every weight for a handful of tokens, and can be no faster than that reading: a byte a weight
+instead of two halves the floor. Bytes become float32 in registers, and the scale waits until the sum is done. A
 program has BLOCK_O rows and up to 8 tokens, which share each weight that is read. Partial sums stay spread over the
 threads, [tokens, rows, BLOCK_I], and are added up once at the end.
 """

@@ -114,21 +114,19 @@ def test_while_it_runs_there_is_a_stop_button_and_no_verdict(engine):
     assert engine.cancelled == [f"{1:032x}"]
 
 
-def test_a_stopped_run_says_so_and_judges_nobody(engine):
+def test_a_stopped_run_judges_nobody_and_has_no_stop_button_any_more(engine):
     engine.next_run = story_run(reply=REPLY[:4], reason="cancelled")
     page = guess(ask(opened()), 4)
     said = words(page)
-    assert "Stopped after 4 passes." in said and "does not answer the question" in said
+    assert "This run was cut short, so it does not answer the question." in said
     assert "You had it." not in said and "Stop" not in [button.label for button in page.button]
 
 
-def test_a_run_whose_engine_was_lost_says_so_where_the_picture_is_and_keeps_the_prompt(engine):
+def test_a_run_whose_engine_was_lost_is_shown_as_far_as_it_came_and_the_prompt_is_kept(engine):
     run = story_run(reply=REPLY[:3], reason=None)
-    engine.next_run = Run(
-        [*run.events, Error(len(run.events), "engine_lost", "The engine stopped before this run ended.")]
-    )
+    engine.next_run = Run([*run.events, Error(len(run.events), "engine_lost", "The engine stopped.")])
     page = guess(ask(opened(), "Keep me"), N)
-    assert "The engine stopped before this run ended." in [error.value for error in page.error]
+    assert picture(page)["run_id"] == f"{1:032x}" and "cut short" in words(page)
     assert page.text_input[0].value == "Keep me"
 
 

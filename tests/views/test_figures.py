@@ -64,6 +64,12 @@ def test_many_passes_leave_out_the_words_on_the_blocks_but_not_in_the_table():
     assert len(drawn.table["token out"]) == 40
 
 
+def test_a_thousand_passes_are_drawn_without_lines_that_would_hide_them():
+    figure = passes_figure(story_run(reply=[" word"] * 1000), "light", recorded=False).figure
+    decode = next(trace for trace in figure.data if trace.name == "decode")
+    assert len(decode.x) == 999 and decode.marker.line.width == 0 and decode.marker.pattern.shape is None
+
+
 def test_a_token_with_markup_is_only_text_in_the_figure():
     figure = passes_figure(story_run(reply=["<b>x</b>", "<a href='javascript:1'>"]), "light", recorded=False).figure
     assert "<" not in "".join(text for trace in figure.data for text in trace.text)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from engine.account.record import Run
-from tests.browser.flipbook_runs import run_of
+from tests.browser.flipbook.runs import run_of
 from views import flipbook
 from views.flipbook_words import labels
 from views.served_files import ASSETS
@@ -50,6 +51,24 @@ def test_the_shim_and_the_socket_honour_the_base_path(monkeypatch, configured, e
     assert re.fullmatch(re.escape(expected) + r"/twospeeds/assets/v-\w+/flipbook/flipbook\.js", address)
     assert sent()["base_path"] == expected
     assert "\n" in registered["js"].strip(), "one line would be taken for a file's name"
+
+
+def page_with_a_flipbook() -> None:
+    import streamlit as st
+
+    from tests.browser.flipbook.runs import story
+    from views.flipbook import flipbook
+
+    seen = flipbook(recording=story(), at=2, key="picture")
+    st.text(f"{seen.step} {seen.ended}")
+
+
+def test_a_page_gets_the_settled_step_and_nothing_before_there_is_one():
+    page = AppTest.from_function(page_with_a_flipbook)
+    assert page.run().text[0].value == "None None"
+    assert msgspec.json.decode(page.get("bidi_component")[0].proto.json)["at"] == 2
+    page.session_state["picture"] = {"step": 7}
+    assert page.run().text[0].value == "7 None"
 
 
 def test_every_word_that_the_browser_asks_for_is_there():

@@ -1,4 +1,4 @@
-"""The flipbook's numbers, geometry, clock and words, tested where they run: in JavaScript, by Node's own test runner."""
+"""The flipbook's numbers, geometry, clock and words, tested where they run: in JavaScript, by Node."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from lessons.run_values import values_of
 from tests.lessons.story_run import story_run
 from views.prose import filled
-from views.safe_text import code_span, one_line, plotly_text, token_label
+from views.safe_text import code_span, one_line, plain, plotly_text, token_label
 
 NASTY = [
     "<script>alert(1)</script>", "[x](javascript:alert(1))", "`", "``", "` `", "```\ncode\n```", "$math$", "$$x$$",
@@ -39,6 +39,12 @@ def test_nasty_text_becomes_one_code_span_that_says_exactly_it(text):
 def test_any_text_at_all_survives_in_a_code_span(text):
     kinds = [(token.type, token.content) for token in inline_tokens(f"x {code_span(text)} y")]
     assert kinds == [("text", "x "), ("code_inline", one_line(text) or " "), ("text", " y")]
+
+
+@given(st.text(min_size=1, max_size=60).map(one_line))
+def test_a_message_reads_in_markdown_exactly_as_it_is(text):
+    rendered = "".join(token.content for token in inline_tokens(f"x{plain(text)}y"))
+    assert rendered == f"x{text}y"
 
 
 @given(st.text(max_size=60))

@@ -293,6 +293,19 @@ def test_the_same_id_twice_at_a_time_is_refused():
     assert engine.run(named).end.reason == "length"
 
 
+def test_stopping_a_finished_run_does_not_stop_a_later_one_with_its_id():
+    engine = mock_engine()
+    named = Request("x", SamplingParams(), request_id="mine")
+    earlier = engine.submit(named)
+    while engine.step():
+        pass
+    later = engine.submit(named)
+    earlier.cancel()
+    while engine.step():
+        pass
+    assert later.run.end.reason == "length"
+
+
 def test_what_does_not_fit_is_refused_before_it_enters_the_queue():
     engine = mock_engine()
     with pytest.raises(RequestError, match="at most 4 new tokens"):

@@ -1,4 +1,4 @@
-"""Inputs for the delta rule: packed sequences, states in a pool that is NaN elsewhere, and gates from mild to extreme."""
+"""Inputs for the delta rule: packed sequences, a pool of states that is NaN elsewhere, gates from mild to extreme."""
 
 import torch
 

@@ -37,7 +37,7 @@ class GuardedMemory:
         width = shape[-1] if shape else 1
         rows = math.prod(shape[:-1])
         buffer = self._torch_empty(2 * _GUARD + rows * (width + gap), dtype=dtype, device=device)
-        buffer.fill_(float("nan") if dtype.is_floating_point else 101)
+        self._poison(buffer)
         free = torch.zeros(len(buffer), dtype=torch.bool, device=device)
 
         def view(flat):
@@ -46,6 +46,14 @@ class GuardedMemory:
         view(free).copy_(torch.as_tensor(may_change, device=device))
         self._buffers.append((buffer, buffer.clone(), free))
         return view(buffer)
+
+    def _poison(self, buffer):
+        """Fill with NaN of a payload that no other buffer has, so that a copied NaN is a change; integers likewise."""
+        mark = 1 + len(self._buffers) % 120 + (100_000 if buffer.dtype in (torch.int32, torch.int64) else 0)
+        if buffer.is_floating_point():
+            buffer.fill_(float("nan"))
+            mark = mark | buffer[:1].view(_BITS[buffer.element_size()]).item()
+        buffer.view(_BITS[buffer.element_size()]).fill_(mark)
 
     def check(self):
         """No element outside of what may change has another bit than at first."""

@@ -32,7 +32,7 @@ def logits_of(model, passes):
 def test_prompts_and_steps_give_the_logits_of_the_plain_statements(tmp_path):
     """Prompts packed with a step, then steps together: convolution, delta rule, attention and memory, all at once."""
     model = Model.load(write_small_model(tmp_path), dtype=torch.float32, kv_dtype=torch.float32)
-    first, second = torch.randint(0, 256, (70,)).tolist(), torch.randint(0, 256, (5,)).tolist()
+    first, second = torch.randint(0, 256, (18,)).tolist(), torch.randint(0, 256, (5,)).tolist()
     passes = [[("a", first)], [("a", [7]), ("b", second)], [("b", [1]), ("a", [2])], [("a", [3]), ("b", [4])]]
     with dispatch.override_all("reference"):
         truth = logits_of(model, passes)

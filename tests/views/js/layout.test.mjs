@@ -47,6 +47,7 @@ for (const width of [362, 700, 900, 1500]) {
       assert.ok(segment, "in view");
       assert.ok(!segment.fold || cursor < 8, "and not folded");
       assert.equal(laid.segments[0].from, 0, "the run's beginning stays in view");
+      if (cursor < 407) assert.ok(layout.segmentOf(laid, cursor + 1), "and so does the column where its token goes in");
       assertTiled(laid, 408, true);
     });
   }

@@ -43,8 +43,11 @@ function captionPass(parts, { score, words, pass, spell }) {
   if (pass.weightBytes !== null) {
     sentences.push(words.parts("sub_weights", { n: pass.count, weights: words.bytes(pass.weightBytes) }));
   }
+  // What is kept before this pass is read back; a first pass has nothing to read.
   const entries = words.say("entries", { n: pass.first });
-  sentences.push(words.parts(pass.first ? "sub_kept" : "sub_keeps", { n: pass.first, entries }));
+  const suffix = pass.first ? "again" : "first";
+  if (score.layers.includes("attention")) sentences.push(words.parts(`sub_attention_${suffix}`, { n: pass.first, entries }));
+  if (score.layers.includes("delta")) sentences.push(words.parts(`sub_delta_${suffix}`));
   if (pass.sharedBy > 1) sentences.push(words.parts("sub_shared", { n: pass.sharedBy - 1 }));
   setParts(parts.sub, sentences.flatMap((sentence) => [...sentence, { text: " ", place: null }]));
   parts.sub.dataset.phase = pass.phase;

@@ -44,8 +44,8 @@ function onKey(event, parts, actions) {
   if (event.ctrlKey || event.metaKey || event.altKey || target === parts.speed) return;
   // Space presses the button that has the focus; arrows scroll what can be scrolled.
   if (event.key === " " && target.tagName === "BUTTON") return;
-  if (target === parts.scroller || parts.table.contains(target)) return;
   const isTable = event.key === "t" || event.key === "T";
+  if (!isTable && (target === parts.scroller || parts.table.contains(target))) return;
   const move = KEYS[event.key];
   if (!isTable && !move) return;
   // Streamlit listens for keys, too.

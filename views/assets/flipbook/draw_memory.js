@@ -67,6 +67,7 @@ function drawAxes(frame, plot) {
 
 function drawState(frame, plot) {
   const { ctx, theme, pass, layout } = frame;
+  if (pass.stateBytes === 0) return;
   const y = plot.y(pass.stateBytes);
   stroke(ctx, theme.state, 1, 2.6 * layout.unit, line(plot.left, y, plot.right, y));
   // Square like the state box: told apart by shape from the cache's dot.
@@ -81,6 +82,7 @@ function drawState(frame, plot) {
 function drawKv(frame, plot) {
   const { ctx, theme, pass, score, layout } = frame;
   const each = kvBytesPerPosition(score);
+  if (each === 0) return;
   const end = score.passes.at(-1).held;
   const at = (positions) => [plot.x(positions), plot.y(each * positions)];
   const unit = layout.unit;

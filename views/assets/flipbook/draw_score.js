@@ -89,7 +89,8 @@ function drawFront(frame) {
   const row = layout.rows[Math.min(layout.rows.length - 1, Math.floor(frame.front))];
   const y = row.y + row.height * Math.min(1, frame.front - row.layer);
   const glow = ctx.createLinearGradient(0, y - 22 * layout.unit, 0, y);
-  glow.addColorStop(0, "transparent");
+  // The same colour without strength: "transparent" is a black that would grey the way.
+  glow.addColorStop(0, `${phaseColour(frame)}00`);
   glow.addColorStop(1, phaseColour(frame));
   ctx.globalAlpha = 0.28;
   ctx.fillStyle = glow;

@@ -8,7 +8,7 @@
 
 import { Flipbook } from "./instance.js";
 
-const SHEETS = ["flipbook.css", "panels.css", "controls.css"];
+const SHEETS = ["flipbook.css", "header.css", "panels.css", "odds.css", "controls.css", "table.css"];
 
 /** @type {WeakMap<ParentNode, {book: Flipbook|null, component: Object}>} */
 const instances = new WeakMap();
@@ -46,7 +46,7 @@ function load(place, name) {
   return new Promise((resolve) => {
     link.onload = resolve;
     link.onerror = resolve;
-    place.prepend(link);
+    place.querySelector(".fb").before(link);
   });
 }
 

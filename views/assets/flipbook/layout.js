@@ -156,7 +156,9 @@ function foldNew(first, count, places, cursor, unit, narrow, pitch) {
   const taken = Math.ceil(foldWidth(count, unit, narrow) / pitch);
   const withFold = Math.max(1, places - taken);
   if (behind < Math.floor(places * 0.7)) return [{ fold: false, from: first, to: first + places }];
-  const start = Math.min(count - withFold, Math.max(2, behind - Math.floor(withFold * 0.7)));
+  // Where there is room, the column after the cursor's stays in view: there goes what came out.
+  const ahead = Math.max(0, Math.min(Math.floor(withFold * 0.7), withFold - 2));
+  const start = Math.min(count - withFold, Math.max(2, behind - ahead));
   return [
     { fold: true, from: first, to: first + start, width: foldWidth(start, unit, narrow) },
     { fold: false, from: first + start, to: first + Math.min(count, start + withFold) },

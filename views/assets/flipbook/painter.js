@@ -8,6 +8,7 @@ import { layOut, segmentOf } from "./layout.js";
 import { columnCount, kvBytesPerPosition } from "./score.js";
 
 const KEPT_FRAMES = 240;
+const HIDDEN_ROOM = 4;
 
 export class Painter {
   /** @param {Object} parts from skeleton.js */
@@ -26,17 +27,16 @@ export class Painter {
     const frame = this.frame(scene);
     frame.ctx = surface(this.parts.score, this.layout.width, this.layout.height);
     drawScore(frame);
-    if (scene.stage === "passes") {
-      this.paintTime(frame, scene);
-      this.paintMemory(frame, scene);
-    }
+    this.paintTime(frame, scene);
+    this.paintMemory(frame, scene);
     this.count(now, performance.now() - started);
   }
 
   layOut(scene) {
-    const { score, pass, hidden, stage, unit } = scene;
-    const columns = hidden || stage !== "passes" ? score.promptCount : columnCount(score);
-    return layOut({
+    const { score, pass, hidden, unit } = scene;
+    // Hidden, the prompt leaves some room beside it, whatever comes there.
+    const columns = hidden ? score.promptCount + HIDDEN_ROOM : columnCount(score);
+    const layout = layOut({
       width: Math.floor(this.parts.scoreBox.clientWidth),
       unit,
       narrow: scene.size === "narrow",
@@ -47,6 +47,8 @@ export class Painter {
       unfolded: scene.unfolded,
       scroll: this.parts.scroller.scrollLeft,
     });
+    if (hidden) layout.segments = layout.segments.filter((segment) => segment.from < score.promptCount);
+    return layout;
   }
 
   /** The scroller is as wide as the columns; folded it has nothing to scroll. */
@@ -59,7 +61,7 @@ export class Painter {
     else this.parts.scroller.removeAttribute("tabindex");
   }
 
-  /** @returns {import("./frame.js").Frame} */
+  /** @param {Object} scene @returns {import("./frame.js").Frame} */
   frame(scene) {
     const layers = scene.score.layers.length;
     return {
@@ -82,6 +84,7 @@ export class Painter {
     const { layout } = this;
     const width = Math.floor(this.parts.timeBox.clientWidth);
     const ctx = surface(this.parts.timeCanvas, width, Math.round(TIME.height * layout.unit));
+    if (scene.stage !== "passes") return;
     drawTime(
       { ...frame, ctx, layout: { ...layout, width } },
       { left: 5, right: width - 5, playNs: scene.headNs, step: scene.step },
@@ -92,6 +95,7 @@ export class Painter {
     const width = Math.floor(this.parts.memoryCanvas.parentElement.clientWidth);
     const height = Math.round(132 * this.layout.unit);
     const ctx = surface(this.parts.memoryCanvas, width, height);
+    if (scene.stage !== "passes") return;
     const { pass, progress, score } = scene;
     const held = pass.first + Math.round((pass.held - pass.first) * progress);
     const now = { ...pass, held, kvBytes: held * (kvBytesPerPosition(score) ?? 0) };

@@ -95,6 +95,8 @@ export function showMemory(parts, scene) {
   const tokens = pass ? words.say("tokens", { n: pass.held }) : "";
   setText(parts.kv.value, pass ? words.bytes(pass.kvBytes) : "");
   setText(parts.kv.detail, pass ? words.say("kv_detail", { tokens, each: words.bytes(each) }) : "");
+  parts.state.whole.hidden = pass?.stateBytes === 0;
+  parts.kv.whole.hidden = each === 0;
   setText(parts.state.value, pass ? words.bytes(pass.stateBytes) : "");
   setText(parts.state.detail, pass ? words.say("state_detail") : "");
   parts.memoryCanvas.setAttribute("aria-label", pass ? memoryWords(words, pass, each, tokens, crossover(score)) : words.say("memory"));

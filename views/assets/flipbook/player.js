@@ -129,7 +129,9 @@ export class Player {
   arrived() {
     if (this.motion !== "follow") return;
     this.step = Math.max(0, this.last);
-    if (isOver(this.score)) this.motion = "rest";
+    if (!isOver(this.score)) return;
+    this.motion = "rest";
+    this.onRest();
   }
 
   /** Advance to a moment of the page's clock. @param {number} now ms */

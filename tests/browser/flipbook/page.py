@@ -1,7 +1,7 @@
 """The flipbook without Streamlit: a page that mounts it on a given record, with a WebSocket that the test drives.
 
-The page gives what Streamlit would: a shadow root with the component's element, the `--st-*` variables of a light or a dark
-theme, and `setStateValue`, whose calls are kept in `reports`. `window.sockets` lists the fake sockets in order.
+The page gives what Streamlit would: a shadow root with the component's element, the `--st-*` variables of a light or a
+dark theme, and `setStateValue`, whose calls are kept in `reports`. `window.sockets` lists the fake sockets in order.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import streamlit
 from views.flipbook_words import labels
 from views.palette import BACKGROUND, COLOURS, Theme
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 ASSETS = ROOT / "views" / "assets"
 FONTS = Path(streamlit.__file__).parent / "static" / "static" / "media"
 TEXT: dict[str, str] = {"light": "#1f2937", "dark": "#e8ecf8"}

@@ -1,0 +1,74 @@
+// The operations that are a product with a weight matrix and the small step before it (reference.norm_linear, linear_add,
+// swiglu_linear_add).
+
+#include "pool.h"
+#include "product.h"
+
+namespace {
+
+// Make every token's activations with row(t, to), then multiply them by the weight.
+template <class W, class Row>
+void product_of_rows(int64_t threads, float* out, const W* weight, bool add, const Shape& s, const Row& row) {
+  static thread_local Scratch kept;
+  float* x = kept.of(s.tokens * s.in);
+  const bool many = s.tokens >= kMany;
+  parallel(threads, s.tokens, std::max<int64_t>(1, 8192 / s.in), [&](int64_t first, int64_t end) {
+    for (int64_t t = first; t < end; ++t) {
+      row(t, x + t * s.in);
+      if (!many) arrange<W>(x + t * s.in, x + t * s.in, s.in);
+    }
+  });
+  if (many) many_tokens(threads, out, x, weight, add, s);
+  else few_tokens(threads, out, x, weight, add, s);
+}
+
+template <class W>
+void norm_linear(int64_t threads, float* out, const float* x, const float* scale, float eps, const W* weight, const Shape& s) {
+  product_of_rows(threads, out, weight, false, s, [&](int64_t t, float* to) {
+    const float* from = x + t * s.in;
+    const float factor = norm_factor(from, s.in, eps);
+    each_lane(s.in, [&](int64_t i, int64_t n) { store(to + i, load(from + i, n) * factor * load(scale + i, n), n); });
+  });
+}
+
+template <class W>
+void linear_add(int64_t threads, float* out, const float* x, const W* weight, const Shape& s) {
+  product_of_rows(threads, out, weight, true, s, [&](int64_t t, float* to) { std::copy(x + t * s.in, x + (t + 1) * s.in, to); });
+}
+
+template <class W>
+void swiglu_linear_add(int64_t threads, float* out, const float* gate_up, const W* weight, const Shape& s) {
+  product_of_rows(threads, out, weight, true, s, [&](int64_t t, float* to) {
+    const float *gate = gate_up + 2 * t * s.in, *up = gate + s.in;
+    each_lane(s.in, [&](int64_t i, int64_t n) { store(to + i, silu(load(gate + i, n)) * load(up + i, n), n); });
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+void norm_linear_f32(int64_t threads, float* out, const float* x, const float* scale, float eps, const float* weight,
+                     int64_t tokens, int64_t in, int64_t n_out) {
+  norm_linear(threads, out, x, scale, eps, weight, {tokens, in, n_out});
+}
+void norm_linear_bf16(int64_t threads, float* out, const float* x, const float* scale, float eps, const bf16* weight,
+                      int64_t tokens, int64_t in, int64_t n_out) {
+  norm_linear(threads, out, x, scale, eps, weight, {tokens, in, n_out});
+}
+void linear_add_f32(int64_t threads, float* out, const float* x, const float* weight, int64_t tokens, int64_t in, int64_t n_out) {
+  linear_add(threads, out, x, weight, {tokens, in, n_out});
+}
+void linear_add_bf16(int64_t threads, float* out, const float* x, const bf16* weight, int64_t tokens, int64_t in, int64_t n_out) {
+  linear_add(threads, out, x, weight, {tokens, in, n_out});
+}
+void swiglu_linear_add_f32(int64_t threads, float* out, const float* gate_up, const float* weight, int64_t tokens, int64_t in,
+                           int64_t n_out) {
+  swiglu_linear_add(threads, out, gate_up, weight, {tokens, in, n_out});
+}
+void swiglu_linear_add_bf16(int64_t threads, float* out, const float* gate_up, const bf16* weight, int64_t tokens, int64_t in,
+                            int64_t n_out) {
+  swiglu_linear_add(threads, out, gate_up, weight, {tokens, in, n_out});
+}
+
+}  // extern "C"

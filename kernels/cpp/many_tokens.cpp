@@ -1,0 +1,75 @@
+// A product for many tokens: limited by arithmetic, not by memory.
+//
+// Thirty-two rows of the weight at a time are widened and transposed into a panel that stays in the cache. Then a number of
+// a token meets a whole vector of rows, and nothing has to be added up across a vector.
+
+#include "pool.h"
+#include "product.h"
+
+namespace {
+
+constexpr int64_t kPanel = 2 * kLane;  // rows of the weight in a panel
+constexpr int64_t kDepth = 512;        // columns of the weight in a panel: 64 KiB of it
+constexpr int kTokens = 8;             // tokens at a time: with two vectors each, the sums fill half the registers
+
+// panel [depth][32] = weight[row : row + 32, from : from + depth] transposed; rows beyond the last are copies of it.
+template <class W>
+void fill_panel(float* panel, const W* weight, int64_t row, int64_t from, int64_t depth, const Shape& s) {
+  for (int64_t half = 0; half < kPanel; half += kLane) {
+    const W* rows[kLane];
+    for (int64_t r = 0; r < kLane; ++r) rows[r] = weight + std::min(row + half + r, s.out - 1) * s.in + from;
+    each_lane(depth, [&](int64_t i, int64_t count) {
+      Lane block[kLane];
+      for (int64_t r = 0; r < kLane; ++r) block[r] = load(rows[r] + i, count);
+      transpose(block);
+      for (int64_t j = 0; j < count; ++j) store(panel + (i + j) * kPanel + half, block[j]);
+    });
+  }
+}
+
+// T tokens' numbers [from, from + depth) times the panel, into 32 columns of out (the first `width` of them exist).
+template <int T>
+void tile(float* out, const float* x, const float* panel, bool add, int64_t depth, int64_t width, const Shape& s) {
+  Lane total[T][2] = {};
+  for (int64_t i = 0; i < depth; ++i) {
+    const Lane first = load(panel + i * kPanel), second = load(panel + i * kPanel + kLane);
+    for (int t = 0; t < T; ++t) {
+      const float number = x[t * s.in + i];
+      total[t][0] += number * first;
+      total[t][1] += number * second;
+    }
+  }
+  for (int t = 0; t < T; ++t) {
+    for (int64_t part = 0; part * kLane < width; ++part) {
+      float* to = out + t * s.out + part * kLane;
+      const int64_t count = std::min(kLane, width - part * kLane);
+      store(to, add ? load(to, count) + total[t][part] : total[t][part], count);
+    }
+  }
+}
+
+}  // namespace
+
+template <class W>
+void many_tokens(int64_t threads, float* out, const float* x, const W* weight, bool add, const Shape& s) {
+  parallel(threads, (s.out + kPanel - 1) / kPanel, 1, [&](int64_t first, int64_t end) {
+    static thread_local Scratch kept;
+    float* panel = kept.of(kPanel * kDepth);
+    for (int64_t row = first * kPanel; row < end * kPanel; row += kPanel) {
+      const int64_t width = std::min(kPanel, s.out - row);
+      for (int64_t from = 0; from < s.in; from += kDepth) {
+        const int64_t depth = std::min(kDepth, s.in - from);
+        const bool onto = add || from > 0;
+        fill_panel(panel, weight, row, from, depth, s);
+        int64_t t = 0;
+        for (; t + kTokens <= s.tokens; t += kTokens) {
+          tile<kTokens>(out + t * s.out + row, x + t * s.in + from, panel, onto, depth, width, s);
+        }
+        for (; t < s.tokens; ++t) tile<1>(out + t * s.out + row, x + t * s.in + from, panel, onto, depth, width, s);
+      }
+    }
+  });
+}
+
+template void many_tokens<float>(int64_t, float*, const float*, const float*, bool, const Shape&);
+template void many_tokens<bf16>(int64_t, float*, const float*, const bf16*, bool, const Shape&);

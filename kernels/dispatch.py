@@ -11,9 +11,10 @@ import contextlib
 import importlib
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 OPERATIONS = (
     "embedding",
@@ -27,6 +28,13 @@ OPERATIONS = (
 PREFERENCE = ("native", "cpu", "reference")
 
 Operation = Callable[..., Any]
+
+
+class Recording(Protocol):
+    """The calls of a pass, noted while they were made."""
+
+    def replay(self) -> None:
+        """Make them again, on whatever the same tensors hold by then."""
 
 
 class Table:
@@ -63,6 +71,17 @@ def prepare() -> None:
         for operation in OPERATIONS:
             if operation not in table.names and hasattr(module, operation):
                 table.put(operation, name, getattr(module, operation))
+
+
+def recordable() -> bool:
+    """Whether all operations of a layer are the C++ ones, whose calls `record` can note."""
+    native = sys.modules.get("kernels.native")
+    return native is not None and all(getattr(table, name) is getattr(native, name) for name in OPERATIONS[1:])
+
+
+def record() -> contextlib.AbstractContextManager[Recording]:
+    """Note the calls that operations make inside the block, to be replayed; only where `recordable`."""
+    return sys.modules["kernels.native"].record()
 
 
 def in_use() -> dict[str, str]:

@@ -1,14 +1,19 @@
 """The operations in C++ (`cpp/`), compiled for this processor at first use; signatures are those of `reference`.
 
 A pass over a few tokens is a matter of microseconds a call, so tensors go over as bare addresses. The work is shared
-among as many threads as torch is set to use, but by the library's own pool.
+among as many threads as torch is set to use, but by the library's own pool. Since a call is nothing but a function and an
+array of words, the calls of a pass can be recorded and replayed as one.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
-from ctypes import c_float, c_int64, c_void_p
+import struct
+from collections.abc import Iterator
+from ctypes import c_int64, c_void_p
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,25 +23,41 @@ from kernels import build
 _library = ctypes.CDLL(str(build.library()))
 
 
-def _function(name: str, n_before: int, n_after: int = 0, *, sizes: int = 0) -> ctypes._FuncPointer:
-    """threads, `n_before` addresses, and where there is an eps: it, `n_after` addresses; then `sizes` integers."""
-    function = getattr(_library, name)
-    eps = [c_float] if n_after else []
-    function.argtypes = [c_int64, *[c_void_p] * n_before, *eps, *[c_void_p] * n_after, *[c_int64] * sizes]
-    function.restype = None
-    return function
+class Recording:
+    """The calls of one pass, in order. `replay` makes them again, on whatever the same addresses hold by then."""
+
+    def __init__(self) -> None:
+        self._calls: list[tuple[int, int]] = []
+        # Addresses mean nothing once their memory is given back.
+        self._kept: list[Any] = []
+        self._packed: ctypes.Array[c_int64] | None = None
+
+    def add(self, function: ctypes._FuncPointer, words: ctypes.Array[c_int64], tensors: tuple[Tensor, ...]) -> None:
+        """Note a call, and keep what its words point to."""
+        address = ctypes.cast(function, c_void_p).value
+        assert address is not None
+        self._calls.append((address, ctypes.addressof(words)))
+        self._kept.append((words, tensors))
+
+    def replay(self) -> None:
+        """Make all calls again."""
+        if self._packed is None:
+            self._packed = (c_int64 * (2 * len(self._calls)))(*(word for call in self._calls for word in call))
+        _replay(torch.get_num_threads(), self._packed, len(self._calls))
 
 
-def _by_dtype(name: str, *args: int, **kwargs: int) -> dict[torch.dtype, ctypes._FuncPointer]:
-    suffixes = {torch.float32: "f32", torch.bfloat16: "bf16"}
-    return {dtype: _function(f"{name}_{suffix}", *args, **kwargs) for dtype, suffix in suffixes.items()}
+_recording: Recording | None = None
 
 
-_norm_linear = _by_dtype("norm_linear", 3, 1, sizes=3)
-_linear_add = _by_dtype("linear_add", 3, sizes=3)
-_swiglu_linear_add = _by_dtype("swiglu_linear_add", 3, sizes=3)
-_gated_delta_net = _function("gated_delta_net", 6, 5)
-_gated_attention = _by_dtype("gated_attention", 4, 8)
+@contextlib.contextmanager
+def record() -> Iterator[Recording]:
+    """Note every call that is made inside the block (and make it). One recording at a time."""
+    global _recording
+    _recording = recording = Recording()
+    try:
+        yield recording
+    finally:
+        _recording = None
 
 
 def norm_linear(x: Tensor, scale: Tensor, eps: float, weight: Tensor) -> Tensor:
@@ -44,27 +65,20 @@ def norm_linear(x: Tensor, scale: Tensor, eps: float, weight: Tensor) -> Tensor:
     tokens, width = x.shape
     n_out = weight.shape[0]
     out = torch.empty(tokens, n_out)
-    _norm_linear[weight.dtype](
-        torch.get_num_threads(), out.data_ptr(), _at(x), scale.data_ptr(), eps, weight.data_ptr(), tokens, width, n_out
-    )
+    _call(_norm_linear[weight.dtype], (out, x, scale), _bits(eps), (weight,), (tokens, width, n_out))
     return out
 
 
 def linear_add(out: Tensor, x: Tensor, weight: Tensor) -> None:
     """See `reference.linear_add`."""
     tokens, width = x.shape
-    _linear_add[weight.dtype](
-        torch.get_num_threads(), _at(out), _at(x), weight.data_ptr(), tokens, width, weight.shape[0]
-    )
+    _call(_linear_add[weight.dtype], (out, x, weight), None, (), (tokens, width, weight.shape[0]))
 
 
 def swiglu_linear_add(out: Tensor, gate_up: Tensor, weight: Tensor) -> None:
     """See `reference.swiglu_linear_add`."""
-    tokens = gate_up.shape[0]
     n_out, width = weight.shape
-    _swiglu_linear_add[weight.dtype](
-        torch.get_num_threads(), _at(out), _at(gate_up), weight.data_ptr(), tokens, width, n_out
-    )
+    _call(_swiglu_linear_add[weight.dtype], (out, gate_up, weight), None, (), (gate_up.shape[0], width, n_out))
 
 
 def gated_delta_net(
@@ -74,12 +88,13 @@ def gated_delta_net(
     """See `reference.gated_delta_net`."""
     tokens = projected.shape[0]
     _, n_heads, value_dim, key_dim = states.shape
-    key_heads = (taps.shape[1] - n_heads * value_dim) // (2 * key_dim)
+    n_taps, channels = taps.shape
+    key_heads = (channels - n_heads * value_dim) // (2 * key_dim)
     out = torch.empty(tokens, n_heads * value_dim)
-    _gated_delta_net(
-        torch.get_num_threads(), out.data_ptr(), _at(projected), taps.data_ptr(), decay_rate.data_ptr(),
-        dt_bias.data_ptr(), norm_weight.data_ptr(), eps, _at(windows), _at(states), bounds.data_ptr(),
-        slots.data_ptr(), _integers(slots.shape[0], tokens, key_heads, n_heads, key_dim, value_dim, taps.shape[0]),
+    _call(
+        _gated_delta_net,
+        (out, projected, taps, decay_rate, dt_bias, norm_weight), _bits(eps), (windows, states, bounds, slots),
+        (slots.shape[0], tokens, key_heads, n_heads, key_dim, value_dim, n_taps),
     )  # fmt: skip
     return out
 
@@ -94,21 +109,56 @@ def gated_attention(
     n_heads = projected_width // (2 * dim) - n_kv_heads
     sequences, table_width = page_tables.shape
     out = torch.empty(tokens, n_heads * dim)
-    _gated_attention[keys.dtype](
-        torch.get_num_threads(), out.data_ptr(), _at(projected), q_scale.data_ptr(), k_scale.data_ptr(), eps,
-        rotary.data_ptr(), _at(keys), _at(values), positions.data_ptr(), kv_rows.data_ptr(), page_tables.data_ptr(),
-        bounds.data_ptr(), _integers(sequences, tokens, n_heads, n_kv_heads, dim, rotary.shape[1], n_pages, page_size,
-        table_width),
+    _call(
+        _gated_attention[keys.dtype],
+        (out, projected, q_scale, k_scale), _bits(eps),
+        (rotary, keys, values, positions, kv_rows, page_tables, bounds),
+        (sequences, tokens, n_heads, n_kv_heads, dim, rotary.shape[1], n_pages, page_size, table_width),
     )  # fmt: skip
     return out
 
 
-def _at(x: Tensor) -> int:
-    """Address of a tensor that C++ walks through row by row."""
-    assert x.is_contiguous(), "the C++ operations take contiguous tensors"
-    return x.data_ptr()
+def _call(
+    function: ctypes._FuncPointer,
+    first: tuple[Tensor, ...],
+    eps: int | None,
+    rest: tuple[Tensor, ...],
+    sizes: tuple[int, ...],
+) -> None:
+    """Words: addresses, then eps where there is one, more addresses, sizes."""
+    words = [tensor.data_ptr() for tensor in first]
+    if eps is not None:
+        words.append(eps)
+        words += [tensor.data_ptr() for tensor in rest]
+    words += sizes
+    packed = (c_int64 * len(words))(*words)
+    assert all(tensor.is_contiguous() for tensor in first), "the C++ operations take contiguous tensors"
+    function(torch.get_num_threads(), packed)
+    if _recording is not None:
+        _recording.add(function, packed, first + rest)
 
 
-@functools.lru_cache(maxsize=4096)
-def _integers(*values: int) -> ctypes.Array[c_int64]:
-    return (c_int64 * len(values))(*values)
+@functools.lru_cache
+def _bits(x: float) -> int:
+    """The bits of a double as a whole number."""
+    (bits,) = struct.unpack("q", struct.pack("d", x))
+    return int(bits)
+
+
+def _function(name: str) -> ctypes._FuncPointer:
+    function = getattr(_library, name)
+    function.argtypes, function.restype = [c_int64, c_void_p], None
+    return function
+
+
+def _by_dtype(name: str) -> dict[torch.dtype, ctypes._FuncPointer]:
+    return {torch.float32: _function(f"{name}_f32"), torch.bfloat16: _function(f"{name}_bf16")}
+
+
+_norm_linear = _by_dtype("norm_linear")
+_linear_add = _by_dtype("linear_add")
+_swiglu_linear_add = _by_dtype("swiglu_linear_add")
+_gated_delta_net = _function("gated_delta_net")
+_gated_attention = _by_dtype("gated_attention")
+_replay = _library.replay
+_replay.argtypes, _replay.restype = [c_int64, c_void_p, c_int64], None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import streamlit as st
@@ -55,7 +55,12 @@ def _component() -> Callable[..., Any]:
     return st.components.v2.component("twospeeds_flipbook", html=_HTML, js=shim)
 
 
-def settings(*, run_id: str | None, recording: Run | None, at: int | None, reveal: bool, play: bool) -> dict[str, Any]:
+Reveal = bool | Literal["motion"]
+
+
+def settings(
+    *, run_id: str | None, recording: Run | None, at: int | None, reveal: Reveal, play: bool
+) -> dict[str, Any]:
     """The component's `data`. What `reveal=False` hides does not even travel: of the run only its header goes."""
     events = [] if recording is None else recording.events if reveal else recording.events[:1]
     saved = {"schema": SCHEMA, "events": msgspec.to_builtins(events)} if recording is not None else None
@@ -77,7 +82,7 @@ def flipbook(
     run_id: str | None = None,
     recording: Run | None = None,
     at: int | None = None,
-    reveal: bool = True,
+    reveal: Reveal = True,
     play: bool = False,
 ) -> Watched:
     """Draw one request pass by pass.
@@ -88,7 +93,8 @@ def flipbook(
         recording: a whole saved run, shown as one. With both, it is drawn and the log is asked for what it lacks.
         at: the pass (from 0) to stand on first, e.g. from a link. Later changes move the viewer; what the component
             itself reported and got back does not.
-        reveal: False shows the prompt and the layers only, until a question about the run has been answered.
+        reveal: False shows the prompt and the layers only, until a question about the run has been answered. "motion"
+            lets a recording play over and over meanwhile, with nothing that names or counts a pass.
         play: start playing by itself (never under reduced motion).
 
     Returns:

@@ -36,7 +36,7 @@ def show_lab() -> None:
 
 
 def _instruments(scene: Scene) -> None:
-    show_flipbook(scene, reveal=True)
+    show_flipbook(scene, told=True)
     if not scene.ended:
         st.caption(_("Timings and figures appear here when the run has ended."))
         return

@@ -11,6 +11,7 @@ import streamlit as st
 
 from lessons.code_source import SourceError, excerpt
 from lessons.structure import Block, Lesson
+from views import attempts
 from views.asking import ask_for_run, begin_pending, is_pending, show_refusal
 from views.inside import show_trace
 from views.instruments import show_figure, show_timings
@@ -31,6 +32,7 @@ def show_lesson(lesson: Lesson) -> None:
     """Draw the whole lesson for the visitor's state."""
     page = PageState(lesson.slug, lesson_sampling(lesson))
     problems = page.open()
+    _take_back_guesses(lesson, page)
     _head(lesson)
     for problem in problems:
         st.warning(problem)
@@ -46,6 +48,13 @@ def show_lesson(lesson: Lesson) -> None:
             _show(lesson, group, scene)
 
 
+def _take_back_guesses(lesson: Lesson, page: PageState) -> None:
+    """After a reload, the guesses that the address remembers count as made."""
+    for question, answer in page.link.guesses:
+        if lesson.find("predict", question) is not None and not committed(lesson, question):
+            attempts.keep(lesson.slug, question, answer)
+
+
 def _head(lesson: Lesson) -> None:
     about = _("Lesson {number}, about {minutes} minutes").format(number=lesson.number, minutes=lesson.front.minutes)
     st.title(lesson.front.title, anchor=False)
@@ -59,7 +68,8 @@ def _guess(lesson: Lesson, block: Block, scene: Scene) -> None:
         waiting = is_pending(scene.page)
         asked = {**scene.values, "asked.new_tokens": scene.page.link.sampling.max_new_tokens}
         due = not led_to or waiting or not scene.recorded
-        if due and ask_guess(lesson, block, asked, runs=waiting):
+        if due and (attempt := ask_guess(lesson, block, asked, runs=waiting)):
+            scene.page.keep_guess(attempt.question, attempt.answer)
             begin_pending(scene.page)
             st.rerun()
     show_refusal(scene.page)
@@ -101,7 +111,7 @@ def _show(lesson: Lesson, group: list[Block], scene: Scene) -> None:
 
 def _picture(lesson: Lesson, _block: Block, scene: Scene) -> None:
     guesses = [one.argument for one in lesson.named("predict")]
-    show_flipbook(scene, reveal=all(committed(lesson, one) for one in guesses))
+    show_flipbook(scene, told=all(committed(lesson, one) for one in guesses))
 
 
 def _words(block: Block, scene: Scene) -> None:

@@ -3,7 +3,10 @@
 A link is read when a page opens, checked field by field, and written back when a page switch has cleared the address.
 The prompt is put into a link only when a person asks for one to share.
 
-    ?prompt=...&new=10&temperature=0.7&top_k=40&top_p=0.9&seed=3&stop=0&run=<id>&at=4
+    ?prompt=...&new=10&temperature=0.7&top_k=40&top_p=0.9&seed=3&stop=0&run=<id>&at=4&guess=passes:11
+
+A guess that has been made is in the visitor's own address, so that a reload does not ask again; a shared link leaves it
+out, and whoever opens it guesses anew.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ MAX_NEW_TOKENS = 2047
 MAX_TOP_K = 4096
 MAX_STEP = 1_000_000
 
+_GUESS = re.compile(r"([a-z0-9][a-z0-9-]{0,39}):(-|[0-9]{1,9})")
 _RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 _T = TypeVar("_T")
@@ -36,6 +40,8 @@ class Link:
     prompt: str | None = None
     run: str | None = None
     at: int | None = None
+    guesses: tuple[tuple[str, int | None], ...] = ()
+    """Question and answer of each guess made; the answer is None where one went on without."""
 
 
 class _BadParameter(ValueError):
@@ -68,6 +74,7 @@ def read_link(params: Mapping[str, str], default: Sampling) -> tuple[Link, list[
         prompt=take("prompt", _prompt, None),
         run=take("run", _run_id, None),
         at=take("at", _whole(0, MAX_STEP), None),
+        guesses=take("guess", _guesses, ()),
     )
     return link, problems
 
@@ -89,6 +96,8 @@ def write_link(link: Link, default: Sampling) -> dict[str, str]:
         params["run"] = link.run
     if link.at is not None:
         params["at"] = str(link.at)
+    if link.guesses:
+        params["guess"] = ",".join(f"{name}:{'-' if answer is None else answer}" for name, answer in link.guesses)
     return params
 
 
@@ -140,6 +149,13 @@ def _prompt(text: str) -> str:
     if problem := prompt_problem(text):
         raise _BadParameter(_("cannot be used ({why})").format(why=problem.rstrip(".")))
     return text
+
+
+def _guesses(text: str) -> tuple[tuple[str, int | None], ...]:
+    found = [_GUESS.fullmatch(one) for one in text.split(",")]
+    if not all(found):
+        raise _BadParameter(_("is not a guess"))
+    return tuple((one[1], None if one[2] == "-" else int(one[2])) for one in found if one)
 
 
 def _run_id(text: str) -> str:

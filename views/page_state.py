@@ -13,7 +13,7 @@ import streamlit as st
 from engine.account.record import Sampling
 from views.links import Link, read_link, write_link
 
-KNOWN = ("prompt", "new", "temperature", "top_k", "top_p", "seed", "stop", "run", "at")
+KNOWN = ("prompt", "new", "temperature", "top_k", "top_p", "seed", "stop", "run", "at", "guess")
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,12 @@ class PageState:
     def start_run(self, run_id: str, sampling: Sampling) -> None:
         """A new run is in view; what a link brought has been used."""
         st.session_state[self.key("problems")] = []
-        self._write(Link(sampling, run=run_id))
+        self._write(Link(sampling, run=run_id, guesses=self.link.guesses))
+
+    def keep_guess(self, question: str, answer: int | None) -> None:
+        """A guess has been made: a reload is not to ask again."""
+        others = tuple(one for one in self.link.guesses if one[0] != question)
+        self._write(replace(self.link, guesses=(*others, (question, answer))))
 
     def go_to(self, step: int | None) -> None:
         """The step that the person has settled on."""

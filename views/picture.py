@@ -18,19 +18,20 @@ LONGEST_SHARED_PROMPT = 1500
 """Characters; browsers and proxies cut addresses that are much longer."""
 
 
-def show_flipbook(scene: Scene, *, reveal: bool) -> None:
+def show_flipbook(scene: Scene, *, told: bool) -> None:
     """The picture, which also says how its run ended, and what can be done with the run.
 
+    Until everything may be told, a recording only plays, without a word about its passes, and a live run stays covered.
     A fragment of its own, so that a new step redraws nothing else. When the run ends while it is watched, the rest of
     the page has still been drawn for a run that goes on: then, once, everything is drawn again.
     """
     if scene.problem:
         st.warning(scene.problem)
     st.session_state[scene.page.key("drawn")] = (scene.run_id, scene.ended)
-    st.fragment(_picture, key=scene.page.key("picture"))(scene.page, scene.recording, reveal)
+    st.fragment(_picture, key=scene.page.key("picture"))(scene.page, scene.recording, told)
 
 
-def _picture(page: PageState, recording: str, reveal: bool) -> None:
+def _picture(page: PageState, recording: str, told: bool) -> None:
     scene = scene_of(page, recording)
     if scene.run is None:
         return
@@ -38,7 +39,7 @@ def _picture(page: PageState, recording: str, reveal: bool) -> None:
         run_id=scene.run_id,
         recording=scene.run if scene.recorded else None,
         at=page.link.at,
-        reveal=reveal,
+        reveal=True if told else "motion" if scene.recorded else False,
         key=page.key(f"flipbook.{scene.run_id or 'recording'}"),
     )
     page.go_to(shown.step)
@@ -64,7 +65,7 @@ def _share(scene: Scene, run: Run) -> None:
     with st.popover(_("Share this run"), icon=":material/link:", key=scene.page.key("share")):
         prompt = run.header.prompt
         fits = len(prompt) <= LONGEST_SHARED_PROMPT
-        shared = replace(scene.page.link, sampling=run.header.sampling, prompt=prompt if fits else None)
+        shared = replace(scene.page.link, sampling=run.header.sampling, prompt=prompt if fits else None, guesses=())
         st.markdown(
             _("This link carries your prompt, the settings and the step in view. Whoever has it can read them.")
             if fits

@@ -10,6 +10,7 @@ from lessons.expressions import ExpressionError, Value
 from lessons.questions import Question
 from lessons.structure import Block, Lesson
 from views import attempts
+from views.attempts import Attempt
 from views.prose import filled
 from views.scene import Scene
 from views.words import _
@@ -20,8 +21,8 @@ def committed(lesson: Lesson, question: str) -> bool:
     return attempts.last(lesson.slug, question) is not None
 
 
-def ask_guess(lesson: Lesson, block: Block, values: Mapping[str, Value], *, runs: bool) -> bool:
-    """Draw a guess that has not been made; True in the script run in which it is committed or passed over.
+def ask_guess(lesson: Lesson, block: Block, values: Mapping[str, Value], *, runs: bool) -> Attempt | None:
+    """Draw a guess that has not been made; gives it in the script run in which it is committed or passed over.
 
     `runs` says that a prompt waits for it, so that the buttons can say what happens next.
     """
@@ -38,9 +39,8 @@ def ask_guess(lesson: Lesson, block: Block, values: Mapping[str, Value], *, runs
         if sure and answer is None:
             st.error(_("Type a number first. A wrong one is welcome: nobody sees it but you."))
         if passed or (sure and answer is not None):
-            attempts.keep(lesson.slug, question.id, None if passed else answer)
-            return True
-    return False
+            return attempts.keep(lesson.slug, question.id, None if passed else answer)
+    return None
 
 
 def show_comparison(lesson: Lesson, block: Block, scene: Scene) -> None:

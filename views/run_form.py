@@ -127,10 +127,7 @@ def _settings(page: PageState) -> Sampling:
             help=_("Draw among the likeliest tokens that together reach this probability; 1 is off."),
         )  # fmt: skip
         seed = _whole(page, "seed", _("Seed"), 0, MAX_SEED, _("The same seed and settings give the same text."))
-        stop = st.checkbox(
-            _("Stop at end of text"), key=page.key("stop"), persist_state="session",
-            help=_("The model has a token for the end of a story. Off: it goes on until the number of new tokens."),
-        )  # fmt: skip
+        stop = st.checkbox(_("Stop at end of text"), key=page.key("stop"), persist_state="session")
     return Sampling(temperature, top_k, top_p, seed, new, ignore_eos=not stop)
 
 

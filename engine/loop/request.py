@@ -12,7 +12,6 @@ import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 
@@ -55,17 +54,6 @@ class SamplingParams(Sampling, frozen=True, forbid_unknown_fields=True):
         _whole("max_new_tokens", self.max_new_tokens, 1, None, "a whole number, 1 or more")
         if not isinstance(self.ignore_eos, bool):
             raise _bad("ignore_eos", "true or false", self.ignore_eos)
-
-    @classmethod
-    def of(cls, settings: dict[str, Any]) -> SamplingParams:
-        """Build from a JSON object; an unknown name is refused by name rather than ignored."""
-        if not isinstance(settings, dict):
-            raise RequestError("bad_sampling", "The sampling settings must be an object of names and values.")
-        unknown = sorted(str(name) for name in settings.keys() - set(cls.__struct_fields__))
-        if unknown:
-            known = ", ".join(cls.__struct_fields__)
-            raise RequestError("bad_sampling", f"Unknown sampling setting {unknown[0]!r}; the settings are {known}.")
-        return cls(**settings)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from engine.model.batch import Batch
 from engine.model.config import ModelConfig
 from engine.model.delta_net import GatedDeltaNet
 from engine.model.mlp import MLP
+from engine.model.recorded_step import RecordedSteps
 from engine.model.weights import Checkpoint
 from kernels import dispatch
 from kernels.dispatch import table as ops
@@ -67,6 +68,7 @@ class Model:
             weight_dtype=_dtype_name(self.embedding.dtype), kv_dtype=_dtype_name(kv_dtype),
         )  # fmt: skip
         self._rotary = torch.empty(0, config.rotary_dim)
+        self._recorded = RecordedSteps(self.embed, self._through_layers, config.context_length)
 
     @classmethod
     def load(
@@ -90,7 +92,11 @@ class Model:
 
         Returns the logits of `batch.logit_rows`, [n, vocab] float32.
         """
-        x = self.embed(batch)
+        if self._recorded.applies_to(batch):
+            return self._recorded.run(batch, memory, self.rotary(batch))
+        return self._through_layers(self.embed(batch), batch, memory)
+
+    def _through_layers(self, x: Tensor, batch: Batch, memory: Memory) -> Tensor:
         rotary = self.rotary(batch)
         for layer in self.layers:
             layer.apply(x, batch, memory, rotary)

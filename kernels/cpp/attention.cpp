@@ -8,24 +8,24 @@
 
 #include "lanes.h"
 #include "pool.h"
-
-// As laid out by native.py.
-struct AttentionShape {
-  int64_t sequences, tokens, heads, kv_heads, dim, rotary_dim, pages, page_size, table_width;
-};
+#include "words.h"
 
 namespace {
 
 constexpr int64_t kColumns = 8;  // at most
 
 template <class KV>
-struct Call : AttentionShape {
-  const float *projected, *q_scale, *k_scale, *rotary;
+struct Call {
+  float* out;
+  const float *projected, *q_scale, *k_scale;
   float eps;
+  const float* rotary;
   KV *keys, *values;
-  const int64_t *positions, *kv_rows, *bounds;
+  const int64_t *positions, *kv_rows;
   const int32_t* page_tables;
-  float *queries, *out;
+  const int64_t* bounds;
+  int64_t sequences, tokens, heads, kv_heads, dim, rotary_dim, pages, page_size, table_width;
+  float* queries;  // normalized, rotated and scaled, [tokens, heads, dim]
 
   int64_t width() const { return 2 * (heads + kv_heads) * dim; }
   int64_t group() const { return heads / kv_heads; }
@@ -162,8 +162,23 @@ void attend_some(const Call<KV>& c, int64_t b, int64_t kv_head, int64_t at, int6
 }
 
 template <class KV>
-void run(int64_t threads, Call<KV> c) {
+Call<KV> call_of(const int64_t* words) {
+  Words w(words);
+  Call<KV> c;
+  c.out = w.address<float>(), c.projected = w.address<float>();
+  c.q_scale = w.address<float>(), c.k_scale = w.address<float>(), c.eps = w.real(), c.rotary = w.address<float>();
+  c.keys = w.address<KV>(), c.values = w.address<KV>();
+  c.positions = w.address<int64_t>(), c.kv_rows = w.address<int64_t>();
+  c.page_tables = w.address<int32_t>(), c.bounds = w.address<int64_t>();
+  c.sequences = w.whole(), c.tokens = w.whole(), c.heads = w.whole(), c.kv_heads = w.whole(), c.dim = w.whole();
+  c.rotary_dim = w.whole(), c.pages = w.whole(), c.page_size = w.whole(), c.table_width = w.whole();
+  return c;
+}
+
+template <class KV>
+void gated_attention(int64_t threads, const int64_t* words) {
   static thread_local Scratch queries;
+  Call<KV> c = call_of<KV>(words);
   c.queries = queries.of(c.tokens * c.heads * c.dim);
   parallel(threads, c.tokens, 8, [&](int64_t first, int64_t end) {
     static thread_local Scratch head;
@@ -190,15 +205,7 @@ void run(int64_t threads, Call<KV> c) {
 
 extern "C" {
 
-void gated_attention_f32(int64_t threads, float* out, const float* projected, const float* q_scale, const float* k_scale, float eps,
-                         const float* rotary, float* keys, float* values, const int64_t* positions, const int64_t* kv_rows,
-                         const int32_t* page_tables, const int64_t* bounds, const AttentionShape* s) {
-  run<float>(threads, {*s, projected, q_scale, k_scale, rotary, eps, keys, values, positions, kv_rows, bounds, page_tables, nullptr, out});
-}
-void gated_attention_bf16(int64_t threads, float* out, const float* projected, const float* q_scale, const float* k_scale, float eps,
-                          const float* rotary, bf16* keys, bf16* values, const int64_t* positions, const int64_t* kv_rows,
-                          const int32_t* page_tables, const int64_t* bounds, const AttentionShape* s) {
-  run<bf16>(threads, {*s, projected, q_scale, k_scale, rotary, eps, keys, values, positions, kv_rows, bounds, page_tables, nullptr, out});
-}
+void gated_attention_f32(int64_t threads, const int64_t* words) { gated_attention<float>(threads, words); }
+void gated_attention_bf16(int64_t threads, const int64_t* words) { gated_attention<bf16>(threads, words); }
 
 }  // extern "C"

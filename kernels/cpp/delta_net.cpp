@@ -8,19 +8,18 @@
 
 #include "lanes.h"
 #include "pool.h"
-
-// As laid out by native.py.
-struct DeltaNetShape {
-  int64_t sequences, tokens, key_heads, value_heads, key_dim, value_dim, taps;
-};
+#include "words.h"
 
 namespace {
 
-struct Call : DeltaNetShape {
+struct Call {
+  float* out;
   const float *projected, *taps_of, *decay_rate, *dt_bias, *norm_weight;
   float eps;
-  float *windows, *states, *mixed, *out;
+  float *windows, *states;
   const int64_t *bounds, *slots;
+  int64_t sequences, tokens, key_heads, value_heads, key_dim, value_dim, taps;
+  float* mixed;  // the channels after convolution and silu, [tokens, channels]
 
   int64_t channels() const { return 2 * key_heads * key_dim + value_heads * value_dim; }
   int64_t width() const { return channels() + value_heads * value_dim + 2 * value_heads; }
@@ -119,11 +118,16 @@ void head(const Call& c, int64_t b, int64_t h) {
 
 }  // namespace
 
-extern "C" void gated_delta_net(int64_t threads, float* out, const float* projected, const float* taps, const float* decay_rate,
-                                const float* dt_bias, const float* norm_weight, float eps, float* windows, float* states,
-                                const int64_t* bounds, const int64_t* slots, const DeltaNetShape* shape) {
+extern "C" void gated_delta_net(int64_t threads, const int64_t* words) {
   static thread_local Scratch mixed;
-  Call c{*shape, projected, taps, decay_rate, dt_bias, norm_weight, eps, windows, states, nullptr, out, bounds, slots};
+  Words w(words);
+  Call c;
+  c.out = w.address<float>(), c.projected = w.address<float>(), c.taps_of = w.address<float>();
+  c.decay_rate = w.address<float>(), c.dt_bias = w.address<float>(), c.norm_weight = w.address<float>(), c.eps = w.real();
+  c.windows = w.address<float>(), c.states = w.address<float>();
+  c.bounds = w.address<int64_t>(), c.slots = w.address<int64_t>();
+  c.sequences = w.whole(), c.tokens = w.whole(), c.key_heads = w.whole(), c.value_heads = w.whole();
+  c.key_dim = w.whole(), c.value_dim = w.whole(), c.taps = w.whole();
   c.mixed = mixed.of(c.tokens * c.channels());
   const int64_t blocks = 2 * c.key_heads + c.value_heads, per_sequence = std::max<int64_t>(1, c.tokens / c.sequences);
   const int64_t light = std::max<int64_t>(1, 4096 / (per_sequence * std::max(c.key_dim, c.value_dim)));

@@ -3,6 +3,7 @@
 
 #include "pool.h"
 #include "product.h"
+#include "words.h"
 
 namespace {
 
@@ -23,7 +24,13 @@ void product_of_rows(int64_t threads, float* out, const W* weight, bool add, con
 }
 
 template <class W>
-void norm_linear(int64_t threads, float* out, const float* x, const float* scale, float eps, const W* weight, const Shape& s) {
+void norm_linear(int64_t threads, const int64_t* words) {
+  Words w(words);
+  float* out = w.address<float>();
+  const float *x = w.address<float>(), *scale = w.address<float>();
+  const float eps = w.real();
+  const W* weight = w.address<W>();
+  const Shape s{w.whole(), w.whole(), w.whole()};
   product_of_rows(threads, out, weight, false, s, [&](int64_t t, float* to) {
     const float* from = x + t * s.in;
     const float factor = norm_factor(from, s.in, eps);
@@ -32,12 +39,22 @@ void norm_linear(int64_t threads, float* out, const float* x, const float* scale
 }
 
 template <class W>
-void linear_add(int64_t threads, float* out, const float* x, const W* weight, const Shape& s) {
+void linear_add(int64_t threads, const int64_t* words) {
+  Words w(words);
+  float* out = w.address<float>();
+  const float* x = w.address<float>();
+  const W* weight = w.address<W>();
+  const Shape s{w.whole(), w.whole(), w.whole()};
   product_of_rows(threads, out, weight, true, s, [&](int64_t t, float* to) { std::copy(x + t * s.in, x + (t + 1) * s.in, to); });
 }
 
 template <class W>
-void swiglu_linear_add(int64_t threads, float* out, const float* gate_up, const W* weight, const Shape& s) {
+void swiglu_linear_add(int64_t threads, const int64_t* words) {
+  Words w(words);
+  float* out = w.address<float>();
+  const float* gate_up = w.address<float>();
+  const W* weight = w.address<W>();
+  const Shape s{w.whole(), w.whole(), w.whole()};
   product_of_rows(threads, out, weight, true, s, [&](int64_t t, float* to) {
     const float *gate = gate_up + 2 * t * s.in, *up = gate + s.in;
     each_lane(s.in, [&](int64_t i, int64_t n) { store(to + i, silu(load(gate + i, n)) * load(up + i, n), n); });
@@ -48,27 +65,11 @@ void swiglu_linear_add(int64_t threads, float* out, const float* gate_up, const 
 
 extern "C" {
 
-void norm_linear_f32(int64_t threads, float* out, const float* x, const float* scale, float eps, const float* weight,
-                     int64_t tokens, int64_t in, int64_t n_out) {
-  norm_linear(threads, out, x, scale, eps, weight, {tokens, in, n_out});
-}
-void norm_linear_bf16(int64_t threads, float* out, const float* x, const float* scale, float eps, const bf16* weight,
-                      int64_t tokens, int64_t in, int64_t n_out) {
-  norm_linear(threads, out, x, scale, eps, weight, {tokens, in, n_out});
-}
-void linear_add_f32(int64_t threads, float* out, const float* x, const float* weight, int64_t tokens, int64_t in, int64_t n_out) {
-  linear_add(threads, out, x, weight, {tokens, in, n_out});
-}
-void linear_add_bf16(int64_t threads, float* out, const float* x, const bf16* weight, int64_t tokens, int64_t in, int64_t n_out) {
-  linear_add(threads, out, x, weight, {tokens, in, n_out});
-}
-void swiglu_linear_add_f32(int64_t threads, float* out, const float* gate_up, const float* weight, int64_t tokens, int64_t in,
-                           int64_t n_out) {
-  swiglu_linear_add(threads, out, gate_up, weight, {tokens, in, n_out});
-}
-void swiglu_linear_add_bf16(int64_t threads, float* out, const float* gate_up, const bf16* weight, int64_t tokens, int64_t in,
-                            int64_t n_out) {
-  swiglu_linear_add(threads, out, gate_up, weight, {tokens, in, n_out});
-}
+void norm_linear_f32(int64_t threads, const int64_t* words) { norm_linear<float>(threads, words); }
+void norm_linear_bf16(int64_t threads, const int64_t* words) { norm_linear<bf16>(threads, words); }
+void linear_add_f32(int64_t threads, const int64_t* words) { linear_add<float>(threads, words); }
+void linear_add_bf16(int64_t threads, const int64_t* words) { linear_add<bf16>(threads, words); }
+void swiglu_linear_add_f32(int64_t threads, const int64_t* words) { swiglu_linear_add<float>(threads, words); }
+void swiglu_linear_add_bf16(int64_t threads, const int64_t* words) { swiglu_linear_add<bf16>(threads, words); }
 
 }  // extern "C"

@@ -42,10 +42,10 @@ def test_the_front_door_leads_to_the_first_lesson_with_a_recording_in_view_and_o
 
 def test_what_the_question_asks_is_not_on_the_page_until_the_guess_is_made(engine):
     page = opened()
-    assert picture(page)["reveal"] is not True
+    assert picture(page)["reveal"] == "motion", "something moves from the first second on, and counts nothing"
     assert not page.metric and "9 decodes" not in words(page)
     page = ask(page)
-    assert picture(page)["reveal"] is not True and engine.asked == []
+    assert picture(page)["reveal"] == "motion" and engine.asked == []
     page = guess(page, 7)
     assert picture(page)["reveal"] is True and engine.asked != []
 
@@ -229,12 +229,25 @@ def test_a_shared_link_brings_prompt_run_and_step_but_not_the_answer(engine):
     first = guess(ask(opened(), "A shared story"), N)
     link = next(block.value for block in first.code if "run=" in block.value)
     params = dict(pair.split("=", 1) for pair in link.partition("?")[2].split("&"))
-    assert params["prompt"] == "A+shared+story"
+    assert params["prompt"] == "A+shared+story" and "guess" not in params
     page = opened(prompt="A shared story", run=params["run"], at="3")
     assert page.text_input[0].value == "A shared story"
     assert picture(page)["run_id"] == params["run"] and picture(page)["at"] == 3
-    assert picture(page)["reveal"] is not True
+    assert picture(page)["reveal"] is False, "a live run would tell"
     assert [box.label for box in page.number_input] == ["Your guess"]
+
+
+def test_after_a_reload_the_run_is_told_at_once_and_the_guess_is_not_asked_for_again(engine):
+    first = guess(ask(opened()), N + 1)
+    page = opened(**{name: first.query_params[name] for name in ("run", "guess")})
+    assert picture(page)["run_id"] == first.query_params["run"] and picture(page)["reveal"] is True
+    assert [metric.value for metric in page.metric][:2] == ["11 passes", "10 passes"]
+    assert "Your guess" not in [box.label for box in page.number_input]
+
+
+def test_a_guess_in_the_address_that_no_question_asked_for_counts_for_nothing(engine):
+    page = opened(guess="other:3")
+    assert picture(page)["reveal"] == "motion"
 
 
 def test_the_prompt_is_not_in_the_address_until_somebody_shares_it(engine):

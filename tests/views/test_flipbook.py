@@ -64,7 +64,7 @@ def page_with_a_flipbook() -> None:
 
 
 def test_a_page_gets_the_settled_step_and_nothing_before_there_is_one():
-    page = AppTest.from_function(page_with_a_flipbook)
+    page = AppTest.from_function(page_with_a_flipbook, default_timeout=30)
     assert page.run().text[0].value == "None None"
     assert msgspec.json.decode(page.get("bidi_component")[0].proto.json)["at"] == 2
     page.session_state["picture"] = {"step": 7}

@@ -29,6 +29,10 @@ links = st.builds(
     prompt=st.none() | prompts,
     run=st.none() | st.from_regex(r"[0-9a-f]{32}", fullmatch=True),
     at=st.none() | st.integers(0, MAX_STEP),
+    guesses=st.lists(
+        st.tuples(st.from_regex(r"[a-z0-9][a-z0-9-]{0,39}", fullmatch=True), st.none() | st.integers(0, 999_999_999)),
+        max_size=3,
+    ).map(tuple),
 )
 
 
@@ -51,6 +55,7 @@ def test_what_equals_the_pages_own_settings_is_left_out():
         ("temperature", "1e9"), ("temperature", "-1"), ("temperature", "nan"), ("temperature", "hot"),
         ("temperature", "inf"), ("top_p", "0"), ("top_p", "1.5"), ("top_k", "-3"), ("top_k", "4.5"),
         ("seed", "9" * 30), ("seed", "٣"), ("new", "0"), ("new", "1000000"), ("new", ""), ("stop", "maybe"),
+        ("guess", "11"), ("guess", "passes:eleven"), ("guess", "passes:11,"),
         ("run", "../../etc/passwd"), ("run", "x" * 65), ("at", "-1"),
         ("prompt", "x" * 300_000), ("prompt", "a\x00b"), ("prompt", ""),
     ],
@@ -60,7 +65,7 @@ def test_a_parameter_that_cannot_be_used_is_named_and_the_default_stands(name, v
     (problem,) = problems
     assert f"`{name}`" in problem and len(problem) < 300
     assert link.sampling.seed == (3 if name != "seed" else 0)
-    assert (link.prompt, link.run, link.at) == (None, None, None)
+    assert (link.prompt, link.run, link.at, link.guesses) == (None, None, None, ())
     assert link.sampling.max_new_tokens == 10 and link.sampling.temperature == 0
 
 

@@ -9,14 +9,16 @@ const MOST_LINES = 2;
 /**
  * How the run stands, when that is what there is to see.
  *
- * @typedef {"empty"|"hidden"|"connecting"|"queued"|"reading"|"passes"} Stage
+ * "glimpse": it plays by itself, and nothing says or counts what a pass is; for before a question has been answered.
+ *
+ * @typedef {"empty"|"hidden"|"connecting"|"queued"|"reading"|"glimpse"|"passes"} Stage
  * @returns {Stage}
  */
 export function stageOf(scene) {
-  const { score, hidden, hasRun } = scene;
+  const { score, hidden, glimpse, hasRun } = scene;
   if (hidden) return "hidden";
   if (!hasRun) return "empty";
-  if (score.passes.length) return "passes";
+  if (score.passes.length) return glimpse ? "glimpse" : "passes";
   if (!score.header || isOver(score)) return "connecting";
   return score.queue && score.queue.ahead > 0 ? "queued" : "reading";
 }
@@ -70,7 +72,7 @@ export function quote(words, spell, token) {
 /** The text as its reader sees it, with what goes in and what came out marked; its end, when it is long. */
 function captionText(parts, { score, words, pass, finished, step, width, unit, hidden }, stage) {
   const prompt = score.header?.prompt ?? "";
-  const running = stage === "passes" && !hidden;
+  const running = (stage === "passes" || stage === "glimpse") && !hidden;
   const isPrefill = !running || pass.phase === "prefill";
   const after = running ? textAfter(score, finished) : "";
   const before = running ? textAfter(score, step - 1) : "";

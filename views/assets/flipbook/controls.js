@@ -41,6 +41,8 @@ const KEYS = {
 
 function onKey(event, parts, actions) {
   const target = event.composedPath()[0];
+  // Without passes in view there is no cursor to move.
+  if (parts.root.dataset.stage !== "passes") return;
   if (event.ctrlKey || event.metaKey || event.altKey || target === parts.speed) return;
   // Space presses the button that has the focus; arrows scroll what can be scrolled.
   if (event.key === " " && target.tagName === "BUTTON") return;
@@ -60,9 +62,9 @@ function onKey(event, parts, actions) {
 
 /** Bring the controls in line with the cursor. @param {Object} parts @param {Object} scene */
 export function showControls(parts, scene) {
-  const { score, words, player, pass, engine } = scene;
+  const { score, player, pass, engine } = scene;
   const playing = player.isPlaying;
-  setPressed(parts.buttons.play, playing ? "pause" : "play", words);
+  showPlay(parts, scene);
   const atStart = player.step <= 0 && !playing;
   const atEnd = player.step >= player.last && !playing;
   disable(parts.buttons.first, atStart);
@@ -75,6 +77,11 @@ export function showControls(parts, scene) {
   parts.live.hidden = engine === null || isOver(score);
   showPass(parts, scene, pass);
   showTrack(parts, player, engine);
+}
+
+/** The one control of a glimpse: what moves by itself can be stopped. @param {Object} parts @param {Object} scene */
+export function showPlay(parts, { player, words }) {
+  setPressed(parts.buttons.play, player.isPlaying ? "pause" : "play", words);
 }
 
 function showPass(parts, scene, pass) {

@@ -19,16 +19,16 @@ export function handleOf(book) {
       return book.scene?.stage ?? null;
     },
     get passes() {
-      return book.hidden ? null : book.score.passes.length;
+      return book.hidden || book.glimpse ? null : book.score.passes.length;
     },
     get events() {
-      return book.hidden ? null : book.score.events;
+      return book.hidden || !book.score ? null : book.score.events;
     },
     get engine() {
       return book.scene?.engine ?? null;
     },
     get isOver() {
-      return isOver(book.score);
+      return !book.glimpse && isOver(book.score);
     },
     get connections() {
       return book.socket?.connections ?? 0;

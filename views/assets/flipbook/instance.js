@@ -1,7 +1,7 @@
 /** One flipbook on the page: its run, its cursor, its picture, and the wires between them. */
 
 import { caption } from "./captions.js";
-import { connect, showControls } from "./controls.js";
+import { connect, showControls, showPlay } from "./controls.js";
 import { setText } from "./dom.js";
 import { handleOf } from "./handle.js";
 import { unitFor } from "./layout.js";
@@ -18,6 +18,9 @@ import { RunSocket, logAddress } from "./socket.js";
 import { RunTable } from "./table.js";
 import { applyTheme, readTheme } from "./theme.js";
 import { Words } from "./words.js";
+
+/** Between the end of a glimpse and its next beginning. */
+const REST_MS = 1800;
 
 export class Flipbook {
   /** @param {HTMLElement} root the component's own element @param {Object} component Streamlit's, see flipbook.js */
@@ -63,6 +66,7 @@ export class Flipbook {
     const identity = data.recording?.events[0].run_id ?? data.run_id ?? null;
     if (identity !== this.identity) this.start(data, identity);
     this.hidden = data.reveal === false;
+    this.becomeGlimpse(data.reveal === "motion");
     if (data.recording) extend(this.score, 0, data.recording.events);
     this.openLog(data);
     this.begin(data);
@@ -76,6 +80,7 @@ export class Flipbook {
   start(data, identity) {
     this.socket?.close();
     this.reporter?.cancel();
+    clearTimeout(this.again);
     this.socket = null;
     this.identity = identity;
     this.isLive = Boolean(data.run_id);
@@ -88,12 +93,22 @@ export class Flipbook {
     this.player = new Player({ score: this.score, isReduced: this.isReduced, onRest: () => this.reporter.moved() });
     this.reporter = new Reporter({
       step: () => this.player.step,
-      isSettled: () => !this.player.isPlaying && this.player.motion !== "follow" && !this.hidden,
+      isSettled: () => !this.player.isPlaying && this.player.motion !== "follow" && !this.hidden && !this.glimpse,
       report: (step) => this.component.setStateValue("step", step),
       announce: () => setText(this.parts.voice, this.scene?.pass ? passSentence(this.scene) : ""),
     });
     this.table = null;
     this.parts.table.replaceChildren();
+  }
+
+  /** A glimpse that is over starts anew as the whole picture. */
+  becomeGlimpse(glimpse) {
+    if (this.glimpse && !glimpse) {
+      clearTimeout(this.again);
+      this.hasBegun = false;
+      this.player.chosen = null;
+    }
+    this.glimpse = glimpse;
   }
 
   openLog(data) {
@@ -139,10 +154,26 @@ export class Flipbook {
   }
 
   firstMove(data, at) {
-    if (at !== null) this.place(at);
+    if (this.glimpse) this.playGlimpse();
+    else if (at !== null) this.place(at);
     else if (this.isLive) this.player.watch();
     else if (data.play) this.player.play();
-    else if (!this.isReduced()) Object.assign(this.player, { motion: "sweep", progress: 0 });
+    else if (!this.isReduced()) Object.assign(this.player, { motion: "sweep", step: 0, progress: 0 });
+  }
+
+  /** One pass after another at one pace, over and over; its button stops it, and under reduced motion it stands still. */
+  playGlimpse() {
+    this.player.chosen = "even";
+    if (!this.isReduced()) this.player.play();
+    this.dirty();
+  }
+
+  /** After its last pass a glimpse rests a moment, then begins again; one that was paused in the middle stays there. */
+  repeatGlimpse() {
+    const { player } = this;
+    clearTimeout(this.again);
+    if (!this.glimpse || player.isPlaying || player.step < player.last || this.isReduced()) return;
+    this.again = setTimeout(() => this.playGlimpse(), REST_MS);
   }
 
   /** Stand on a pass without telling anyone: it is Python that said so. */
@@ -176,7 +207,7 @@ export class Flipbook {
   }
 
   toggleTable() {
-    if (this.hidden || this.player.last < 0) return;
+    if (this.hidden || this.glimpse || this.player.last < 0) return;
     const { table, tableButton } = this.parts;
     table.hidden = !table.hidden;
     tableButton.setAttribute("aria-pressed", String(!table.hidden));
@@ -199,8 +230,10 @@ export class Flipbook {
   onFrame(now) {
     this.frameRequest = 0;
     if (!this.score || this.width === 0) return;
+    const wasMoving = this.player.isMoving;
     this.player.tick(now);
     this.paintNow(now);
+    if (wasMoving && !this.player.isMoving) this.repeatGlimpse();
     const breathes = this.scene.stage === "reading" && !this.isReduced();
     if (this.player.isMoving || breathes) this.dirty();
   }
@@ -222,6 +255,7 @@ export class Flipbook {
     root.style.setProperty("--fb-unit", String(this.unit));
     caption(parts, scene);
     describeScore(parts, scene);
+    if (scene.stage === "glimpse") showPlay(parts, scene);
     if (scene.stage !== "passes") return;
     showOdds(parts, scene);
     showMemory(parts, scene);
@@ -240,6 +274,7 @@ export class Flipbook {
   destroy() {
     this.socket?.close();
     this.reporter?.cancel();
+    clearTimeout(this.again);
     this.observer.disconnect();
     cancelAnimationFrame(this.frameRequest);
     this.frameRequest = 0;

@@ -39,7 +39,8 @@ export function describeScore(parts, scene) {
     tokens: words.say("tokens", { n: score.promptCount }),
     layers: words.say("layers", { n: score.layers.length }),
   };
-  const said = stage === "passes" ? passSentence(scene) : words.say("hidden_picture", values);
+  const untold = stage === "glimpse" ? words.say("glimpse_picture", values) : words.say("hidden_picture", values);
+  const said = stage === "passes" ? passSentence(scene) : untold;
   parts.score.setAttribute("aria-label", score.header ? said : words.say(`${stage}_title`));
 }
 

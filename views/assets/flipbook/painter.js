@@ -64,13 +64,14 @@ export class Painter {
   /** @param {Object} scene @returns {import("./frame.js").Frame} */
   frame(scene) {
     const layers = scene.score.layers.length;
+    const shows = scene.stage === "passes" || scene.stage === "glimpse";
     return {
       ctx: null,
       theme: scene.theme,
       layout: this.layout,
       score: scene.score,
-      pass: scene.stage === "passes" ? scene.pass : scene.stage === "reading" ? reading(scene.score) : null,
-      front: scene.stage === "passes" ? scene.progress * layers : 0,
+      pass: shows ? scene.pass : scene.stage === "reading" ? reading(scene.score) : null,
+      front: shows ? scene.progress * layers : 0,
       engine: scene.engine,
       hidden: scene.hidden,
       breath: scene.breath,

@@ -28,6 +28,7 @@ export function sceneOf(book, now) {
     player,
     spell: (token) => spell(token, endId, endWord),
     hidden: book.hidden,
+    glimpse: book.glimpse,
     hasRun: book.identity !== null,
     step: player.step,
     progress: player.progress,

@@ -1,0 +1,85 @@
+"""Decode steps replayed from a recording: what a CUDA graph is to a GPU, for the small calls of a CPU.
+
+A decode step of a small model spends a fifth of its time in Python, going from one operation to the next. Yet each step
+makes the very calls of the one before: same weights, same pools, same sizes; only the batch's numbers differ. So the first
+step of its kind is recorded while it runs through the model's own code, and later ones put their numbers into the recorded
+batch's tensors and make the calls again. Nothing is computed differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+
+import torch
+from torch import Tensor
+
+from engine.memory.memory import Memory
+from engine.memory.pages import pages_for
+from engine.model.batch import Batch
+from kernels import dispatch
+
+Forward = Callable[[Tensor, Batch, Memory], Tensor]
+
+
+class RecordedSteps:
+    """The recordings of one model, by number of sequences. Used by the thread that steps the model."""
+
+    def __init__(self, embed: Callable[[Batch], Tensor], forward: Forward, context_length: int) -> None:
+        """`forward` takes the embedded tokens [B, hidden] through all layers, in place, to logits."""
+        self._embed, self._forward = embed, forward
+        self._table_width = pages_for(context_length)
+        self._steps: dict[int, _Step] = {}
+
+    def applies_to(self, batch: Batch) -> bool:
+        """Whether the batch is a plain decode step, and all operations are of the kind that can be recorded."""
+        one_each = batch.n_tokens == batch.n_sequences == len(batch.logit_rows)
+        return one_each and dispatch.recordable() and batch.page_tables.shape[1] <= self._table_width
+
+    def run(self, batch: Batch, memory: Memory, rotary: Tensor) -> Tensor:
+        """Logits [B, vocab] of the step."""
+        step = self._steps.get(batch.n_sequences)
+        if step is None or not step.fits(memory, rotary):
+            step = _Step(batch, memory, rotary, self._table_width)
+            self._steps[batch.n_sequences] = step
+        return step.run(batch, self._embed, self._forward)
+
+
+class _Step:
+    """One recording, with the tensors that its calls read and write."""
+
+    def __init__(self, batch: Batch, memory: Memory, rotary: Tensor, table_width: int) -> None:
+        self._memory, self._rotary = memory, rotary
+        tables = torch.full((batch.n_sequences, table_width), -1, dtype=torch.int32)
+        own = {
+            f.name: getattr(batch, f.name).clone() for f in fields(batch) if isinstance(getattr(batch, f.name), Tensor)
+        }
+        self._batch = replace(batch, **{**own, "page_tables": tables})
+        self._x: Tensor | None = None
+        self._logits: Tensor | None = None
+        self._recording: dispatch.Recording | None = None
+
+    def fits(self, memory: Memory, rotary: Tensor) -> bool:
+        """Whether the pools and the table of rotations are still those that were recorded."""
+        return self._memory is memory and self._rotary is rotary
+
+    def run(self, batch: Batch, embed: Callable[[Batch], Tensor], forward: Forward) -> Tensor:
+        self._take(batch)
+        if self._recording is None:
+            self._x = embed(batch)
+            with dispatch.record() as recording:
+                self._logits = forward(self._x, self._batch, self._memory)
+            self._recording = recording
+        else:
+            assert self._x is not None
+            self._x.copy_(embed(batch))
+            self._recording.replay()
+        assert self._logits is not None
+        return self._logits.clone()
+
+    def _take(self, batch: Batch) -> None:
+        """Put the step's own numbers where the recorded calls look for them. Bounds and rows are always the same."""
+        self._batch.positions.copy_(batch.positions)
+        self._batch.kv_rows.copy_(batch.kv_rows)
+        self._batch.state_slots.copy_(batch.state_slots)
+        self._batch.page_tables[:, : batch.page_tables.shape[1]] = batch.page_tables

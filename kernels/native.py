@@ -1,8 +1,8 @@
 """The operations in C++ (`cpp/`), compiled for this processor at first use; signatures are those of `reference`.
 
 A pass over a few tokens is a matter of microseconds a call, so tensors go over as bare addresses. The work is shared
-among as many threads as torch is set to use, but by the library's own pool. Since a call is nothing but a function and an
-array of words, the calls of a pass can be recorded and replayed as one.
+among as many threads as torch is set to use, but by the library's own pool. Since a call is nothing but a function and
+an array of words, the calls of a pass can be recorded and replayed as one.
 """
 
 from __future__ import annotations

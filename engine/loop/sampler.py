@@ -73,8 +73,8 @@ def odds(row: NDArray[np.float32], sampling: Sampling, token_id: int) -> Odds:
 
     Apart from `choose`, since the token is wanted at once and the odds only by whoever reads the record.
     """
-    top = float(row.max())
     ids = leading(row, N_CANDIDATES)
+    top = float(row[ids[0]])
     if sampling.temperature == 0.0:
         certain = [1.0] + [0.0] * (ids.size - 1)
         return Odds(ids.tolist(), _model_odds(row, top, ids), certain, certain, 0)

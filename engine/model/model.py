@@ -20,6 +20,9 @@ from kernels import dispatch
 from kernels.dispatch import table as ops
 from kernels.reference import rotary_table
 
+FIRST_ROTATIONS = 1024
+"""Positions in the first table of rotations."""
+
 
 class Layer:
     """One layer: x + mixer(norm(x)), then x + mlp(norm(x)). `number` counts from 0 over the whole model."""
@@ -120,9 +123,8 @@ class Model:
         """Table of rotations that reaches over the batch's positions; it grows by doubling."""
         needed = max(batch.context_lengths)
         if needed > len(self._rotary):
-            self._rotary = rotary_table(
-                max(needed, 2 * len(self._rotary)), self.config.rotary_dim, self.config.rope_theta
-            )
+            size = max(needed, 2 * len(self._rotary), FIRST_ROTATIONS)
+            self._rotary = rotary_table(size, self.config.rotary_dim, self.config.rope_theta)
         return self._rotary
 
 

@@ -1,9 +1,9 @@
 """Decode steps replayed from a recording: what a CUDA graph is to a GPU, for the small calls of a CPU.
 
 A decode step of a small model spends a fifth of its time in Python, going from one operation to the next. Yet each step
-makes the very calls of the one before: same weights, same pools, same sizes; only the batch's numbers differ. So the first
-step of its kind is recorded while it runs through the model's own code, and later ones put their numbers into the recorded
-batch's tensors and make the calls again. Nothing is computed differently.
+makes the very calls of the one before: same weights, same pools, same sizes; only the batch's numbers differ. So the
+first step of its kind is recorded while it runs through the model's own code, and later ones put their numbers into the
+recorded batch's tensors and make the calls again. Nothing is computed differently.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def test_it_prints_a_table_and_a_last_line_of_json(folder, capsys):
     assert "first token" in "".join(table)
     assert result["decode"]["n"] == 3
     assert {name: one["n"] for name, one in result["transformers_decode"].items()} == {"bfloat16": 3, "float32": 3}
-    assert result["step_recorded"]["n"] == result["step_not_recorded"]["n"] == 8
+    assert result["step_recorded"]["n"] == result["step_not_recorded"]["n"] == result["writing_out"]["n"] == 8
     assert result["ttft"]["p5_ns"] <= result["ttft"]["median_ns"] <= result["ttft"]["p95_ns"]
     fastest = min(one["median_ns"] for one in result["transformers_decode"].values())
     assert result["decode_ratio"] == fastest / result["decode"]["median_ns"]

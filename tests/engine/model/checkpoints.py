@@ -26,8 +26,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     },
 }  # fmt: skip
 
-# The norm after a DeltaNet head scales outputs near 0 up with all their rounding. A larger eps than the family's keeps two
-# float32 computations of a random model comparable; the story model is compared with its own.
+# The norm after a DeltaNet head scales outputs near 0 up with all their rounding. A larger eps than the family's keeps
+# two float32 computations of a random model comparable; the story model is compared with its own.
 BASE: dict[str, Any] = {
     "vocab_size": 300, "hidden_size": 64, "intermediate_size": 96, "num_attention_heads": 4, "num_key_value_heads": 2,
     "head_dim": 32, "linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_key_head_dim": 32,

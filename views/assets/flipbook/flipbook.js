@@ -33,7 +33,8 @@ export function update(component) {
 function open(entry, place) {
   entry.book = new Flipbook(place.querySelector(".fb"), entry.component);
   entry.book.update(entry.component);
-  window.__flipbook = entry.book.handle;
+  entry.handle = entry.book.handle;
+  window.__flipbook = entry.handle;
 }
 
 /** Add a style sheet that lies beside this file, in the same version. */
@@ -52,6 +53,8 @@ function load(place, name) {
 
 /** Leave no socket, timer or observer behind. @param {ParentNode} place */
 export function destroy(place) {
-  instances.get(place)?.book?.destroy();
+  const entry = instances.get(place);
+  entry?.book?.destroy();
+  if (entry?.handle && window.__flipbook === entry.handle) window.__flipbook = undefined;
   instances.delete(place);
 }

@@ -1,0 +1,133 @@
+"""A replayed decode step is the step that the model's own code would have made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from engine.memory.memory import Memory
+from engine.model.batch import Batch
+from engine.model.model import Model
+from kernels import dispatch, native
+from tests.engine.model.conftest import poisoned
+from tests.engine.model.passes import Walk
+
+
+@pytest.fixture(autouse=True)
+def on_native() -> Iterator[None]:
+    with dispatch.override_all("native"):
+        yield
+
+
+@pytest.fixture
+def replays(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Grows by one for every replay."""
+    counted: list[int] = []
+    replay = native.Recording.replay
+    monkeypatch.setattr(native.Recording, "replay", lambda self: (counted.append(1), replay(self))[1])
+    return counted
+
+
+def _unrecorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "recordable", lambda: False)
+
+
+def test_steps_are_replayed_and_change_nothing(model: Model, replays: list[int], monkeypatch: pytest.MonkeyPatch):
+    prompt = torch.randint(0, 300, (13,)).tolist()
+    walk = Walk(model, poisoned(model))
+    new = walk.greedy(prompt, 60)
+    assert len(replays) == 59, "all steps but the first, which is recorded"
+    _unrecorded(monkeypatch)
+    plain = Walk(model, poisoned(model))
+    assert plain.greedy(prompt, 60) == new
+    for name, kept in plain.kept().items():
+        assert torch.equal(kept, walk.kept()[name]), name
+
+
+def test_a_longer_table_of_rotations_is_recorded_anew(
+    model: Model, memory: Memory, replays: list[int], monkeypatch: pytest.MonkeyPatch
+):
+    expected = Walk(model, memory).feed(list(range(1, 10)))
+    monkeypatch.setattr("engine.model.model.FIRST_ROTATIONS", 4)
+    model._rotary = model._rotary[:0]
+    walk = Walk(model, memory)
+    steps = torch.cat([walk.feed([token], "decode") for token in range(1, 10)])
+    torch.testing.assert_close(steps, expected, rtol=0, atol=1e-4)
+    assert len(replays) == 3 + 3 + 0, "tables of 4, 8 and 16 positions"
+
+
+def test_sequences_take_turns_in_one_recording(model: Model, memory: Memory, replays: list[int]):
+    """Other slot, other pages, other position: all of it comes from the batch at hand."""
+    prompts = [torch.randint(0, 300, (n,)).tolist() for n in (40, 3)]
+    alone = [Walk(model, poisoned(model)).feed([*prompt, 7, 8, 9])[-3:] for prompt in prompts]
+    walks = [Walk(model, memory) for _ in prompts]
+    for walk, prompt in zip(walks, prompts, strict=True):
+        walk.feed(prompt)
+    for i, token in enumerate((7, 8, 9)):
+        for walk, expected in zip(walks, alone, strict=True):
+            torch.testing.assert_close(walk.feed([token], "decode")[0], expected[i], rtol=0, atol=1e-4)
+    assert len(replays) == 5
+
+
+def test_results_given_out_are_not_overwritten_by_the_next_step(model: Model, memory: Memory):
+    walk = Walk(model, memory)
+    first, second = walk.feed([1], "decode"), walk.feed([2], "decode")
+    kept = second.clone()
+    walk.feed([3], "decode")
+    assert torch.equal(second, kept)
+    assert not torch.equal(first, second)
+
+
+def test_another_memory_gets_a_recording_of_its_own(model: Model, memory: Memory, replays: list[int]):
+    Walk(model, memory).feed([1], "decode")
+    other = poisoned(model)
+    expected = Walk(model, other).feed([1, 2])
+    walk = Walk(model, other)
+    walk.feed([1], "decode")
+    torch.testing.assert_close(walk.feed([2], "decode")[0], expected[1], rtol=0, atol=1e-4)
+    memory.check_integrity()
+
+
+def test_two_sequences_at_once_and_one_alone_have_different_recordings(
+    model: Model, memory: Memory, replays: list[int]
+):
+    a, b, alone = Walk(model, memory), Walk(model, memory), Walk(model, memory)
+    expected = Walk(model, memory).feed([4, 5, 6])
+    for token, want in zip((4, 5, 6), expected, strict=True):
+        both = model.forward(Batch.of([a.span([token], "decode"), b.span([token], "decode")]), memory)
+        torch.testing.assert_close(both, want.expand(2, -1), rtol=0, atol=1e-4)
+        torch.testing.assert_close(alone.feed([token], "decode")[0], want, rtol=0, atol=1e-4)
+    assert len(replays) == 4
+
+
+def test_who_listens_to_an_operation_hears_every_step(model: Model, memory: Memory, replays: list[int]):
+    walk = Walk(model, memory)
+    walk.feed([1], "decode")
+    heard = []
+
+    def listener(*args):
+        heard.append(1)
+        return native.gated_delta_net(*args)
+
+    listener.__name__ = "native"
+    with dispatch.override(gated_delta_net=listener):
+        walk.feed([2], "decode")
+    assert len(heard) == len(model.config.linear_layers)
+    assert not replays
+
+
+def test_a_step_that_asks_for_no_logits_is_not_replayed(model: Model, memory: Memory, replays: list[int]):
+    walk = Walk(model, memory)
+    for token in (1, 2, 3):
+        assert model.forward(Batch.of([walk.span([token], "decode", "none")]), memory).shape == (0, 300)
+    assert not replays
+
+
+def test_a_wrong_token_id_is_an_error_in_a_replayed_step_too(model: Model, memory: Memory):
+    walk = Walk(model, memory)
+    walk.feed([1], "decode")
+    for wrong in (300, -1):
+        with pytest.raises(IndexError):
+            walk.feed([wrong], "decode")

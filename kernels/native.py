@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import functools
 import struct
+import threading
 from collections.abc import Iterator
 from ctypes import c_int64, c_void_p
 from typing import Any
@@ -46,18 +47,21 @@ class Recording:
         _replay(torch.get_num_threads(), self._packed, len(self._calls))
 
 
-_recording: Recording | None = None
+class _OfThread(threading.local):
+    recording: Recording | None = None
+
+
+_of_thread = _OfThread()
 
 
 @contextlib.contextmanager
 def record() -> Iterator[Recording]:
-    """Note every call that is made inside the block (and make it). One recording at a time."""
-    global _recording
-    _recording = recording = Recording()
+    """Note every call that this thread makes inside the block (and make it). One recording at a time."""
+    _of_thread.recording = recording = Recording()
     try:
         yield recording
     finally:
-        _recording = None
+        _of_thread.recording = None
 
 
 def norm_linear(x: Tensor, scale: Tensor, eps: float, weight: Tensor) -> Tensor:
@@ -134,8 +138,8 @@ def _call(
     packed = (c_int64 * len(words))(*words)
     assert all(tensor.is_contiguous() for tensor in first), "the C++ operations take contiguous tensors"
     function(torch.get_num_threads(), packed)
-    if _recording is not None:
-        _recording.add(function, packed, first + rest)
+    if _of_thread.recording is not None:
+        _of_thread.recording.add(function, packed, first + rest)
 
 
 @functools.lru_cache

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser import install
+
+# A busy machine of two cores may take long over what is instant elsewhere; no test here is about speed.
+PATIENCE_MS = 60_000
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.fixture(scope="session")
@@ -17,6 +22,12 @@ def browser_type_launch_args(browser_type_launch_args):
         "executable_path": path,
         "args": [*quiet, "--disable-component-update", "--disable-sync"],
     }
+
+
+@pytest.fixture
+def page(page):
+    page.set_default_timeout(PATIENCE_MS)
+    return page
 
 
 @pytest.fixture(scope="session")

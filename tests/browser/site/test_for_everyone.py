@@ -5,18 +5,27 @@ from axe_playwright_python.sync_playwright import Axe
 
 from tests.browser.site.visitor import LESSON, visit
 
-STREAMLITS_OWN: set[tuple[str, str]] = set()
-"""(rule, part of the element's selector) of faults in elements that Streamlit draws and we cannot reach."""
+STREAMLITS_OWN = {
+    # The side bar's navigation puts section headings straight into its list, and so loses the list's meaning.
+    ("list", "[data-testid=stSidebarNav]"),
+    ("listitem", "[data-testid=stSidebarNav]"),
+}
+"""(rule, an element that Streamlit draws and we cannot reach)."""
+
+
+def is_streamlits_own(page, rule: str, target: str) -> bool:
+    places = [place for listed, place in STREAMLITS_OWN if listed == rule]
+    inside = "(element, places) => places.some((place) => element.closest(place) !== null)"
+    return bool(places) and page.locator(target).first.evaluate(inside, places)
 
 
 def faults(page) -> list[str]:
-    found = []
-    for violation in Axe().run(page).response["violations"]:
-        for node in violation["nodes"]:
-            target = " ".join(str(part) for part in node["target"])
-            if not any(violation["id"] == rule and part in target for rule, part in STREAMLITS_OWN):
-                found.append(f"{violation['id']}: {target}: {node['html'][:160]}")
-    return found
+    return [
+        f"{violation['id']}: {node['target']}: {node['html'][:160]}"
+        for violation in Axe().run(page).response["violations"]
+        for node in violation["nodes"]
+        if not is_streamlits_own(page, violation["id"], str(node["target"][-1]))
+    ]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

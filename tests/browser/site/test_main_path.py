@@ -81,7 +81,7 @@ def test_a_reload_finds_run_and_guess_again_and_runs_nothing_anew(after_the_run)
     page = after_the_run
     address = page.url
     page.reload()
-    page.wait_for_function("window.__flipbook?.events > 0", timeout=60_000)
+    page.wait_for_function("window.__flipbook?.events > 0")
     wait_for_end(page)
     assert page.url.split("&at=")[0] == address.split("&at=")[0]
     hold_the_picture(page)
@@ -105,7 +105,7 @@ def test_the_state_of_a_head_comes_from_a_second_labelled_pass(after_the_run):
     page = after_the_run
     page.get_by_role("button", name="Run it again with instruments").click()
     says(page, re.compile("instrument", re.IGNORECASE))
-    expect(page.locator(".js-plotly-plot").nth(2)).to_be_visible(timeout=60_000)
+    expect(page.locator(".js-plotly-plot").nth(2)).to_be_visible()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

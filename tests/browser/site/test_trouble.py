@@ -24,7 +24,7 @@ def test_a_prompt_that_cannot_run_is_explained_beside_the_box_and_kept(page, app
     page.get_by_role("textbox", name="Prompt").fill(prompt)
     page.get_by_role("button", name="Run it").click()
     settled(page)
-    expect(page.get_by_role("alert").filter(has_text=message)).to_be_visible(timeout=20_000)
+    expect(page.get_by_role("alert").filter(has_text=message)).to_be_visible()
     assert page.get_by_role("textbox", name="Prompt").input_value() == prompt
 
 
@@ -52,7 +52,7 @@ def test_stop_pressed_at_once_ends_the_run_and_keeps_what_was_written(page, app)
     page.get_by_text("Stop at end of text").click()
     run_in_lab(page, "Once upon a time", 1_500)
     page.get_by_role("button", name="Stop Shortcut Esc").click()
-    page.wait_for_function("__flipbook.isOver", timeout=60_000)
+    page.wait_for_function("__flipbook.isOver")
     says(page, re.compile("stopped", re.IGNORECASE))
     assert 0 < page.evaluate("__flipbook.passes") < 1_500
 
@@ -71,13 +71,13 @@ def test_an_engine_killed_in_mid_run_is_told_in_place_and_the_next_run_works(pag
     visit(page, own_app.url + "/lab")
     page.get_by_text("Stop at end of text").click()
     run_in_lab(page, "Once upon a time", 1_900)
-    page.wait_for_function("__flipbook.passes > 3", timeout=60_000)
+    page.wait_for_function("__flipbook.passes > 3")
     os.kill(engine_of(own_app).pid, signal.SIGKILL)
     says(page, re.compile("engine (stopped|was lost|ended)", re.IGNORECASE))
     assert page.evaluate("__flipbook.passes") > 3
     own_app.wait_until("/twospeeds/health", lambda answer: answer.json()["status"] == "ready", 120)
     run_in_lab(page, "The sun", 5)
-    page.wait_for_function("__flipbook.isOver && __flipbook.passes === 5", timeout=60_000)
+    page.wait_for_function("__flipbook.isOver && __flipbook.passes === 5")
 
 
 def test_a_link_carries_settings_and_survives_a_switch_of_pages(page, app):

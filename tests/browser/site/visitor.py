@@ -56,7 +56,6 @@ def new_run(page: Page) -> Iterator[None]:
           return run(location.href) && run(location.href) !== run(before);
         }""",
         arg=before,
-        timeout=30_000,
     )
     settled(page)
     page.wait_for_function("window.__flipbook?.events > 0")
@@ -64,8 +63,8 @@ def new_run(page: Page) -> Iterator[None]:
 
 def wait_for_end(page: Page) -> None:
     """Until the run in view has ended and the figures under it have been drawn."""
-    page.wait_for_function("window.__flipbook?.isOver === true", timeout=60_000)
-    expect(page.get_by_test_id("stMetric").first).to_be_visible(timeout=30_000)
+    page.wait_for_function("window.__flipbook?.isOver === true")
+    expect(page.get_by_test_id("stMetric").first).to_be_visible()
     settled(page)
 
 
@@ -104,7 +103,7 @@ def lit_columns(page: Page, phase: str, columns: int, theme: str = "light") -> l
 
 def says(page: Page, text: str | re.Pattern[str]) -> None:
     """The page shows this text."""
-    expect(page.get_by_text(text).first).to_be_visible(timeout=20_000)
+    expect(page.get_by_text(text).first).to_be_visible()
 
 
 def _rgb(colour: str) -> list[int]:

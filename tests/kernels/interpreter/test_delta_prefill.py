@@ -91,7 +91,8 @@ def test_split_equals_whole(memory, cuts):
 
 
 def test_token_by_token_equals_chunks(memory):
-    chunked, stepped = (DeltaCase(memory, [67], heads=(1, 1), decay_rate=torch.tensor([-0.1])) for _ in range(2))
+    narrow = {"heads": (1, 1), "dims": (32, 8), "decay_rate": torch.tensor([-0.1])}
+    chunked, stepped = (DeltaCase(memory, [67], **narrow) for _ in range(2))
     out = chunked_delta_rule(*chunked.placed)
     qkv, a, b, rate, bias, states, _, slots, n_key_heads = stepped.placed
     own = torch.tensor([0, 1], device=DEVICE)

@@ -37,6 +37,7 @@ $(VENV)/bin/python:
 $(VENV)/.installed: requirements.txt | $(VENV)/bin/python
 	@echo "Installing what the app needs. The first time this takes some minutes (PyTorch is large)."
 	$(PIP) install --quiet -r requirements.txt
+	@$(BIN)/python -m kernels.build
 	@touch $@
 
 $(VENV)/.test-installed: requirements-test.txt $(VENV)/.installed

@@ -36,8 +36,8 @@ def library() -> Path:
 
 
 def cache_folder() -> Path:
-    """Where compiled libraries are kept: TWO_SPEEDS_CACHE, or the user's cache folder by the system's custom."""
-    if chosen := os.environ.get("TWO_SPEEDS_CACHE"):
+    """Where compiled libraries are kept: TWOSPEEDS_CACHE, or the user's cache folder by the system's custom."""
+    if chosen := os.environ.get("TWOSPEEDS_CACHE"):
         return Path(chosen) / "kernels"
     home = Path.home()
     base = (
@@ -106,3 +106,16 @@ def _run(command: list[str]) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
     return "" if done.returncode == 0 else done.stderr or f"exit status {done.returncode}"
+
+
+def main() -> int:
+    """Compile now, so that the first start need not: `python -m kernels.build`. Without a compiler, say what runs."""
+    try:
+        print(f"C++ operations: {library()}")
+    except BuildError as error:
+        print(f"The C++ operations cannot be compiled, so the slower torch path will run: {error}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

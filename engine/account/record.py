@@ -237,5 +237,7 @@ class Run(msgspec.Struct, forbid_unknown_fields=True):
 
     @property
     def text(self) -> str:
-        """The generated text: the tokens' bytes joined, then decoded."""
-        return b"".join(emission.token.raw for emission in self.emissions).decode("utf-8", errors="replace")
+        """The generated text: the tokens' bytes joined, then decoded; a token that ended the text is not part of it."""
+        stopped = isinstance(self.end, End) and self.end.reason == "stop"
+        written = self.emissions[:-1] if stopped else self.emissions
+        return b"".join(emission.token.raw for emission in written).decode("utf-8", errors="replace")

@@ -47,7 +47,7 @@ def test_what_does_not_exist_is_refused_and_nothing_changes(wrong: dict):
 @pytest.fixture
 def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """As in a process that has not loaded any operation yet, with an empty cache."""
-    monkeypatch.setenv("TWO_SPEEDS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TWOSPEEDS_CACHE", str(tmp_path / "cache"))
     monkeypatch.delitem(sys.modules, "kernels.native", raising=False)
     monkeypatch.setattr(dispatch, "table", dispatch.Table())
     return monkeypatch
@@ -88,7 +88,7 @@ def test_the_library_is_compiled_once_and_again_for_other_sources(tmp_path: Path
     sources.mkdir()
     (sources / "one.cpp").write_text("int x;")
     monkeypatch.setenv("CXX", str(compiler))
-    monkeypatch.setenv("TWO_SPEEDS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TWOSPEEDS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(build, "SOURCES", sources)
     first = build.library()
     assert build.library() == first
@@ -100,7 +100,7 @@ def test_the_library_is_compiled_once_and_again_for_other_sources(tmp_path: Path
 
 def test_a_cache_folder_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "cache").write_text("a file, not a folder")
-    monkeypatch.setenv("TWO_SPEEDS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TWOSPEEDS_CACHE", str(tmp_path / "cache"))
     with pytest.raises(build.BuildError, match="cache"):
         build.library()
 

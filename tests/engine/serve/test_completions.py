@@ -105,7 +105,9 @@ def test_the_end_of_text_token_ends_the_text_and_is_no_part_of_it(ai, client):
     done = ai.completions.create(model="story", prompt="short", max_tokens=50)
     assert (done.choices[0].text, done.choices[0].finish_reason) == (" short0 short1", "stop")
     assert done.usage.completion_tokens == 3
-    assert client.run(done.id.removeprefix("cmpl-")).text.endswith("<|endoftext|>")
+    run = client.run(done.id.removeprefix("cmpl-"))
+    assert run.text == done.choices[0].text
+    assert run.emissions[-1].token.text == "<|endoftext|>"
 
 
 def test_a_seed_is_kept_and_without_one_each_request_draws_its_own(ai, client):

@@ -1,6 +1,4 @@
-"""Collected where Triton runs: under its interpreter, which tests/kernels/test_triton_interpreter.py starts, or on a
-GPU.
-"""
+"""Collected where Triton runs: on a GPU, or under its interpreter, as tests/kernels/test_triton_interpreter.py does."""
 
 import os
 

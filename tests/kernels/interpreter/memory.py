@@ -24,9 +24,7 @@ class GuardedMemory:
         return self._take(tuple(shape), dtype or torch.float32, device or DEVICE, gap=0, may_change=True)
 
     def place(self, tensor, *, gap=0, may_change=False):
-        """A copy on the device. `gap` leaves that many elements between rows; `may_change` is a mask of what may be
-        written.
-        """
+        """A copy on the device, with `gap` elements between rows; `may_change` is a mask of what may be written."""
         placed = self._take(tuple(tensor.shape), tensor.dtype, DEVICE, gap, may_change)
         placed.copy_(tensor)
         buffer, before, _ = self._buffers[-1]

@@ -25,9 +25,9 @@ def test_a_prompt_of_any_length(memory, length):
     check(AttentionCase(memory, [(0, length)], heads=(1, 1), seed=length), attention_prefill)
 
 
-@pytest.mark.parametrize("context", (0, 15, 16, 17, 64, 127, 200))
-def test_a_decode_step_at_any_place(memory, context):
-    check(AttentionCase(memory, [(context, 1)], seed=context))
+@pytest.mark.parametrize("before", (0, 15, 16, 17, 64, 127, 200))
+def test_a_decode_step_at_any_place(memory, before):
+    check(AttentionCase(memory, [(before, 1)], seed=before))
 
 
 @pytest.mark.parametrize("spans", ([(40, 40)], [(3, 1), (100, 1)]))

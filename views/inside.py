@@ -40,13 +40,25 @@ def _trace(scene: Scene) -> None:
         )  # fmt: skip
         return
     layers = [number for number, kind in enumerate(shape.layer_types) if kind == "linear_attention"]
-    layer = st.session_state.get(page.key("layer"), layers[0])
-    taken = take_trace(scene.run_id, layer, st.session_state.get(page.key("head"), 0))
+    _open_on_a_keeper(page, layers, scene.run_id)
+    layer, head = (st.session_state.get(page.key(box), first) for box, first in (("layer", layers[0]), ("head", 0)))
+    taken = take_trace(scene.run_id, layer, head)
     if taken.trace is None:
         st.error(plain(taken.problem or ""))
         return
     _choose_head(page, layers, taken.trace)
     _show_figures(scene, taken.trace)
+
+
+def _open_on_a_keeper(page: PageState, layers: list[int], run_id: str) -> None:
+    """Until a person chooses, show the head that keeps most: one that forgets at once has an empty table."""
+    if page.key("layer") in st.session_state:
+        return
+    first = take_trace(run_id, layers[0], 0).trace
+    if first is not None:
+        kept = {(layer, head): share for layer in layers for head, share in enumerate(mean_kept_shares(first, layer))}
+        layer, head = max(kept, key=kept.__getitem__)
+        st.session_state.update({page.key("layer"): layer, page.key("head"): head})
 
 
 def _show_figures(scene: Scene, trace: TraceRecord) -> None:

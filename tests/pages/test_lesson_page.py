@@ -209,14 +209,14 @@ def test_the_explanation_stands_in_three_depths_with_this_runs_own_numbers(engin
     assert any("def step(self)" in block.value for block in page.code)
 
 
-def test_the_second_pass_is_asked_for_once_and_its_figures_are_labelled(engine):
+def test_the_second_pass_opens_on_the_head_that_keeps_most_and_its_figures_are_labelled(engine):
     page = press(guess(ask(opened()), N), "Run it again with instruments")
-    assert engine.traced == [(0, 0)]
+    assert engine.traced == [(0, 0), (0, 3)]  # the first tells what every head keeps, the next draws the one to show
     assert len(page.get("plotly_chart")) == 5
     assert "instrumented second pass" in words(page)
     next(box for box in page.selectbox if box.label == "DeltaNet layer").set_value(4)
     page = checked(page.run())
-    assert engine.traced == [(0, 0), (4, 0)]
+    assert engine.traced == [(0, 0), (0, 3), (4, 3)]
 
 
 def test_a_recording_offers_no_second_pass(engine):

@@ -24,8 +24,9 @@ lint: $(VENV)/.test-installed
 browser: $(VENV)/.test-installed
 	$(BIN)/python -m tests.browser.install
 
-bench: $(VENV)/.test-installed
+bench: $(VENV)/.test-installed browser
 	$(BIN)/python -m benchmarks.two_speeds
+	$(BIN)/python -m benchmarks.page
 
 pictures: $(VENV)/.test-installed browser
 	$(BIN)/python -m tests.browser.pictures

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import itertools
 import struct
 import threading
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kernels import build
+from kernels import build, reference
 
 _library = ctypes.CDLL(str(build.library()))
 
@@ -166,3 +167,19 @@ _gated_delta_net = _function("gated_delta_net")
 _gated_attention = _by_dtype("gated_attention")
 _replay = _library.replay
 _replay.argtypes, _replay.restype = [c_int64, c_void_p, c_int64], None
+
+
+def _check() -> None:
+    """Compare a few products: a compiler that gets the vector types wrong would make the model talk nonsense."""
+    generator = torch.Generator().manual_seed(0)
+    for tokens, dtype in itertools.product((3, 40), _swiglu_linear_add):
+        gate_up = torch.randn(tokens, 140, generator=generator)
+        weight = torch.randn(50, 70, generator=generator).to(dtype)
+        ours, expected = torch.zeros(tokens, 50), torch.zeros(tokens, 50)
+        swiglu_linear_add(ours, gate_up, weight)
+        reference.swiglu_linear_add(expected, gate_up, weight)
+        if not torch.allclose(ours, expected, rtol=1e-3, atol=1e-3):
+            raise ImportError("the compiled C++ operations compute wrongly here")
+
+
+_check()

@@ -78,20 +78,28 @@ class Batch:
             raise ValueError(
                 "a sequence is twice in the batch: its second span would not see what the first one writes"
             )
-        positions = [p for span in spans for p in range(span.start_position, span.context_length)]
-        pages = [span.holding.pages for span in spans]
-        widest = max(map(len, pages))
+        tables = [span.holding.pages for span in spans]
+        widest = max(map(len, tables))
+        # One tensor, cut up: making one costs microseconds, which a decode step has few of.
+        token_ids, positions, kv_rows, bounds_index, state_slots, logit_rows = _tensors(
+            [token for span in spans for token in span.token_ids],
+            [p for span in spans for p in range(span.start_position, span.context_length)],
+            [row for span in spans for row in _kv_rows(span)],
+            bounds,
+            [span.holding.slot for span in spans],
+            rows,
+        )
         return cls(
-            token_ids=torch.tensor([token for span in spans for token in span.token_ids]),
-            positions=torch.tensor(positions),
-            kv_rows=torch.tensor([row for span in spans for row in _kv_rows(span)]),
+            token_ids=token_ids,
+            positions=positions,
+            kv_rows=kv_rows,
             bounds=tuple(bounds),
-            bounds_index=torch.tensor(bounds),
+            bounds_index=bounds_index,
             phases=tuple(span.phase for span in spans),
-            page_tables=torch.tensor([table + [-1] * (widest - len(table)) for table in pages], dtype=torch.int32),
-            state_slots=torch.tensor([span.holding.slot for span in spans]),
+            page_tables=torch.tensor([table + [-1] * (widest - len(table)) for table in tables], dtype=torch.int32),
+            state_slots=state_slots,
             context_lengths=tuple(span.context_length for span in spans),
-            logit_rows=torch.tensor(rows, dtype=torch.int64),
+            logit_rows=logit_rows,
         )
 
     @property
@@ -110,6 +118,10 @@ def _check(span: Span) -> None:
         raise ValueError("a span needs at least one token")
     if span.context_length > len(span.holding.pages) * PAGE_SIZE or span.context_length > span.holding.length:
         raise ValueError(f"no room was taken for position {span.context_length - 1}: extend the holding first")
+
+
+def _tensors(*lists: list[int]) -> tuple[Tensor, ...]:
+    return torch.tensor([number for numbers in lists for number in numbers]).split([len(numbers) for numbers in lists])
 
 
 def _kv_rows(span: Span) -> list[int]:

@@ -53,6 +53,13 @@ def test_a_transposed_input_is_refused_instead_of_misread():
         native.norm_linear(torch.randn(64, 2).T, torch.ones(64), EPS, torch.randn(8, 64))
 
 
+def test_a_library_that_computes_wrongly_is_not_used(monkeypatch: pytest.MonkeyPatch):
+    native._check()
+    monkeypatch.setattr(native, "swiglu_linear_add", lambda out, *_: out.fill_(1.0))
+    with pytest.raises(ImportError, match="compute wrongly"):
+        native._check()
+
+
 def test_nan_goes_through_and_is_not_hidden_by_exp():
     x = torch.full((1, 128), torch.nan)
     out = torch.zeros(1, 8)

@@ -121,10 +121,3 @@ def main() -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
-
-
-if __name__ == "__main__":
-    try:
-        print(library())
-    except BuildError as error:
-        print(f"The C++ operations are not compiled, torch will compute: {error}")

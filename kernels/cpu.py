@@ -61,7 +61,9 @@ def _widened(weight: Tensor) -> Tensor:
     """The weight as float32, in a buffer that the next call overwrites: a fresh one would cost page faults."""
     n = weight.numel()
     if getattr(_scratch, "buffer", None) is None or n > len(_scratch.buffer):
-        _scratch.buffer = torch.empty(n)
+        # A plain tensor, whoever comes first: one made in inference mode could not be written outside of it.
+        with torch.inference_mode(False):
+            _scratch.buffer = torch.empty(n)
     return _scratch.buffer[:n].view_as(weight).copy_(weight)
 
 

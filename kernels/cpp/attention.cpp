@@ -1,13 +1,15 @@
-// What a gated full-attention layer does between its two projections (reference.gated_attention), on paged keys and values.
+// What a gated full-attention layer does between its two projections (reference.gated_attention), on paged keys and
+// values.
 //
-// Query heads that share a key head, of one token or of a few that follow one another, go over the cache together as columns
-// of one product, so that a key or value is widened once for all of them.
+// Query heads that share a key head, of one token or of a few that follow one another, go over the cache together as
+// columns of one product, so that a key or value is widened once for all of them.
 
 #include <cmath>
 #include <vector>
 
 #include "lanes.h"
 #include "pool.h"
+#include "scratch.h"
 #include "words.h"
 
 namespace {
@@ -33,7 +35,8 @@ struct Call {
 };
 
 // Normalize a head and rotate its first dimensions, half against half; `row` is the position's cosines, then sines.
-void norm_and_rotate(const float* x, const float* scale, float eps, const float* row, int64_t dim, int64_t rotary_dim, float* to) {
+void norm_and_rotate(const float* x, const float* scale, float eps, const float* row, int64_t dim, int64_t rotary_dim,
+                     float* to) {
   const float factor = norm_factor(x, dim, eps);
   for (int64_t j = 0; j < dim; ++j) to[j] = x[j] * factor * scale[j];
   const int64_t half = rotary_dim / 2;
@@ -44,7 +47,8 @@ void norm_and_rotate(const float* x, const float* scale, float eps, const float*
   }
 }
 
-// Put a token's keys and values into the cache, and its queries, scaled, into the order that `dots` wants beside the cache.
+// Put a token's keys and values into the cache, and its queries, scaled, into the order that `dots` wants beside the
+// cache.
 template <class KV>
 void prepare(const Call<KV>& c, int64_t t, float* head) {
   const float* row = c.rotary + c.positions[t] * c.rotary_dim;

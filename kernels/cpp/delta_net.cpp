@@ -1,13 +1,14 @@
 // What a Gated DeltaNet layer does between its two projections (reference.gated_delta_net), one token after another.
 //
-// The chunked form of the rule exists to feed matrix units. Here a head's state stays in the first-level cache while its
-// tokens pass, and each token touches it once: both reads, S k and S q, are taken from the old state in the same walk, for
-// the new state's output is exp(g) S q + u (k . q).
+// The chunked form of the rule exists to feed matrix units. Here a head's state stays in the first-level cache while
+// its tokens pass, and each token touches it once: both reads, S k and S q, are taken from the old state in the same
+// walk, for the new state's output is exp(g) S q + u (k . q).
 
 #include <cmath>
 
 #include "lanes.h"
 #include "pool.h"
+#include "scratch.h"
 #include "words.h"
 
 namespace {
@@ -31,7 +32,8 @@ inline const float* input(const Call& c, const float* window, int64_t first, int
   return row >= first ? c.projected + row * c.width() + at : window + (c.taps - 1 + row - first) * c.channels() + at;
 }
 
-// Convolve and silu `size` channels from `at` on, for all tokens of sequence b; then leave their last inputs in the window.
+// Convolve and silu `size` channels from `at` on, for all tokens of sequence b; then leave their last inputs in the
+// window.
 void convolve(const Call& c, int64_t b, int64_t at, int64_t size) {
   const int64_t first = c.bounds[b], end = c.bounds[b + 1], n = c.channels();
   float* window = c.windows + c.slots[b] * (c.taps - 1) * n;
@@ -64,8 +66,8 @@ void normalize(const Call& c, int64_t b, int64_t at, bool query) {
 
 // Four rows of the state S [V, K] for one token. K is a constant where it is a usual one.
 template <int64_t Fixed, int R>
-inline void rows_of_state(float* S, int64_t size, const float* k, const float* q, const float* v, float decay, float beta, float kq,
-                          float* o) {
+INLINE void rows_of_state(float* S, int64_t size, const float* k, const float* q, const float* v, float decay,
+                          float beta, float kq, float* o) {
   const int64_t n = Fixed ? Fixed : size;
   const float* rows[R];
   for (int r = 0; r < R; ++r) rows[r] = S + r * n;
@@ -74,7 +76,9 @@ inline void rows_of_state(float* S, int64_t size, const float* k, const float* q
     const float u = beta * (v[r] - decay * read[2 * r]);
     o[r] = decay * read[2 * r + 1] + u * kq;
     float* row = S + r * n;
-    each_lane(n, [&](int64_t j, int64_t count) { store(row + j, decay * load(row + j, count) + u * load(k + j, count), count); });
+    each_lane(n, [&](int64_t j, int64_t count) {
+      store(row + j, decay * load(row + j, count) + u * load(k + j, count), count);
+    });
   }
 }
 
@@ -100,7 +104,8 @@ void norm_and_gate(const Call& c, float* o, const float* z) {
 
 template <int64_t Fixed>
 void head(const Call& c, int64_t b, int64_t h) {
-  const int64_t key_head = h / (c.value_heads / c.key_heads), n = c.channels(), value_width = c.value_heads * c.value_dim;
+  const int64_t key_head = h / (c.value_heads / c.key_heads);
+  const int64_t n = c.channels(), value_width = c.value_heads * c.value_dim;
   float* S = c.states + (c.slots[b] * c.value_heads + h) * c.value_dim * c.key_dim;
   for (int64_t t = c.bounds[b]; t < c.bounds[b + 1]; ++t) {
     const float* q = c.mixed + t * n + key_head * c.key_dim;
@@ -123,7 +128,8 @@ extern "C" void gated_delta_net(int64_t threads, const int64_t* words) {
   Words w(words);
   Call c;
   c.out = w.address<float>(), c.projected = w.address<float>(), c.taps_of = w.address<float>();
-  c.decay_rate = w.address<float>(), c.dt_bias = w.address<float>(), c.norm_weight = w.address<float>(), c.eps = w.real();
+  c.decay_rate = w.address<float>(), c.dt_bias = w.address<float>();
+  c.norm_weight = w.address<float>(), c.eps = w.real();
   c.windows = w.address<float>(), c.states = w.address<float>();
   c.bounds = w.address<int64_t>(), c.slots = w.address<int64_t>();
   c.sequences = w.whole(), c.tokens = w.whole(), c.key_heads = w.whole(), c.value_heads = w.whole();

@@ -1,5 +1,5 @@
-// A product for a few tokens: every weight is read once and used at once, so it runs at the speed of memory if widening bf16
-// costs little. Activations stay float32.
+// A product for a few tokens: every weight is read once and used at once, so it runs at the speed of memory if
+// widening bf16 costs little. Activations stay float32.
 
 #include "pool.h"
 #include "product.h"

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <new>
 
 typedef float Lane __attribute__((vector_size(64)));
 typedef uint32_t Bits __attribute__((vector_size(64)));
@@ -16,7 +15,8 @@ typedef uint16_t Half __attribute__((vector_size(32)));
 
 constexpr int64_t kLane = 16;
 
-// The loops over a handful of vectors must become straight code, or the vectors would live in memory instead of registers.
+// The loops over a handful of vectors must become straight code, or the vectors would live in memory instead of
+// registers.
 #define INLINE inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
 
@@ -57,27 +57,6 @@ INLINE void narrow(float x, bf16* to) {
   to->bits = static_cast<uint16_t>(x != x ? 0x7fc0 : (bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
-// Numbers between two steps of an operation, kept from call to call: a fresh buffer would cost its page faults each time.
-class Scratch {
- public:
-  ~Scratch() { release(); }
-  // Room for n numbers, at the start of a cache line; what was in it is lost.
-  float* of(int64_t n) {
-    if (n > size_) {
-      release();
-      kept_ = static_cast<float*>(::operator new(n * sizeof(float), kAligned));
-      size_ = n;
-    }
-    return kept_;
-  }
-
- private:
-  static constexpr std::align_val_t kAligned{64};
-  void release() { ::operator delete(kept_, kAligned); }
-  float* kept_ = nullptr;
-  int64_t size_ = 0;
-};
-
 // Call f(i, count) for every sixteen of n numbers; the last may be fewer.
 template <class F>
 INLINE void each_lane(int64_t n, const F& f) {
@@ -94,8 +73,8 @@ INLINE Lane load(const T* p, int64_t count) {
 }
 INLINE void store(float* p, Lane x, int64_t count) { std::memcpy(p, &x, count * sizeof(float)); }
 
-// Half of adding up two vectors: the first halves of their parts plus the second halves, side by side. After four rounds,
-// from parts of 16 down to parts of 2, sixteen vectors have become the vector of their sums.
+// Half of adding up two vectors: the first halves of their parts plus the second halves, side by side. After four
+// rounds, from parts of 16 down to parts of 2, sixteen vectors have become the vector of their sums.
 template <int Round>
 INLINE Lane fold(Lane a, Lane b) {
   if constexpr (Round == 0) {
@@ -128,9 +107,10 @@ INLINE Lane sums(const Lane* x) {
   }
 }
 
-// Dot products take 32 numbers a step. Of a pair of bf16 in one 32-bit word, a shift makes the first a float and a mask the
-// second, which is less work than widening them in order; so against bf16 the other factor is kept with the even ones of
-// every 32 first, then the odd ones (`arrange`). What is left beyond the last whole step keeps its order.
+// Dot products take 32 numbers a step. Of a pair of bf16 in one 32-bit word, a shift makes the first a float and a
+// mask the second, which is less work than widening them in order; so against bf16 the other factor is kept with the
+// even ones of every 32 first, then the odd ones (`arrange`). What is left beyond the last whole step keeps its
+// order.
 constexpr int64_t kStep = 2 * kLane;
 
 INLINE void load_step(const float* p, Lane& first, Lane& second) { first = load(p), second = load(p + kLane); }
@@ -189,13 +169,14 @@ INLINE void transpose(Lane (&x)[kLane]) {
   }
 }
 
-// exp to a few units in the last place: 2^(whole part) times a polynomial for the rest (Cephes' coefficients). Below -87 it
-// is 0, above 88 it stays at exp(88), and a NaN goes through.
+// exp to a few units in the last place: 2^(whole part) times a polynomial for the rest (Cephes' coefficients). Below
+// -87 it is 0, above 88 it stays at exp(88), and a NaN goes through.
 INLINE Lane exp(Lane x) {
   const Lane lowest = Lane{} - 87.0f, highest = Lane{} + 88.0f;
   Lane limited = x < lowest ? lowest : x;
   limited = limited > highest ? highest : limited;
-  const Whole power = __builtin_convertvector(limited * 1.44269504f + (limited < 0.0f ? Lane{} - 0.5f : Lane{} + 0.5f), Whole);
+  const Lane half = limited < 0.0f ? Lane{} - 0.5f : Lane{} + 0.5f;
+  const Whole power = __builtin_convertvector(limited * 1.44269504f + half, Whole);
   const Lane whole = __builtin_convertvector(power, Lane);
   const Lane rest = (limited - whole * 0.693359375f) + whole * 2.12194440e-4f;
   Lane p = rest * 1.9875691500e-4f + 1.3981999507e-3f;

@@ -1,8 +1,9 @@
-// The operations that are a product with a weight matrix and the small step before it (reference.norm_linear, linear_add,
-// swiglu_linear_add).
+// The operations that are a product with a weight matrix and the small step before it (reference.norm_linear,
+// linear_add, swiglu_linear_add).
 
 #include "pool.h"
 #include "product.h"
+#include "scratch.h"
 #include "words.h"
 
 namespace {
@@ -45,7 +46,9 @@ void linear_add(int64_t threads, const int64_t* words) {
   const float* x = w.address<float>();
   const W* weight = w.address<W>();
   const Shape s{w.whole(), w.whole(), w.whole()};
-  product_of_rows(threads, out, weight, true, s, [&](int64_t t, float* to) { std::copy(x + t * s.in, x + (t + 1) * s.in, to); });
+  product_of_rows(threads, out, weight, true, s, [&](int64_t t, float* to) {
+    std::copy(x + t * s.in, x + (t + 1) * s.in, to);
+  });
 }
 
 template <class W>

@@ -1,10 +1,11 @@
 // A product for many tokens: limited by arithmetic, not by memory.
 //
-// Thirty-two rows of the weight at a time are widened and transposed into a panel that stays in the cache. Then a number of
-// a token meets a whole vector of rows, and nothing has to be added up across a vector.
+// Thirty-two rows of the weight at a time are widened and transposed into a panel that stays in the cache. Then a
+// number of a token meets a whole vector of rows, and nothing has to be added up across a vector.
 
 #include "pool.h"
 #include "product.h"
+#include "scratch.h"
 
 namespace {
 

@@ -5,7 +5,8 @@
 namespace {
 
 constexpr uint64_t kCount = 0xffffffff;
-// How long a helper without work stays awake: longer than the pauses inside a pass, shorter than those between requests.
+// How long a helper without work stays awake: longer than the pauses inside a pass, shorter than those between
+// requests.
 constexpr auto kAwake = std::chrono::microseconds(200);
 
 inline void pause() {

@@ -13,7 +13,8 @@ struct Shape {
 // Tokens from which on it pays to transpose pieces of the weight first.
 constexpr int64_t kMany = 32;
 
-// out [tokens, out] = x weight^T, or += with `add`. For fewer than kMany tokens, x [tokens, in] is as `arrange<W>` leaves it.
+// out [tokens, out] = x weight^T, or += with `add`. For fewer than kMany tokens, x [tokens, in] is as `arrange<W>`
+// leaves it.
 template <class W>
 void few_tokens(int64_t threads, float* out, const float* x, const W* weight, bool add, const Shape& shape);
 

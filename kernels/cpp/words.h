@@ -1,5 +1,6 @@
 // How Python hands an operation its arguments: the number of threads, and an array of 64-bit words (addresses, whole
-// numbers, and the bits of doubles). All operations looking alike, a whole pass can be kept as a list of calls (replay.cpp).
+// numbers, and the bits of doubles). All operations looking alike, a whole pass can be kept as a list of calls
+// (replay.cpp).
 
 #pragma once
 

@@ -45,9 +45,8 @@ def swiglu_linear_add(out: Tensor, gate_up: Tensor, weight: Tensor) -> None:
 def _linear(x: Tensor, weight: Tensor) -> Tensor:
     """Multiply x [T, I] by the transposed weight [O, I], in float32 whatever the weight is stored as.
 
-    A bfloat16 weight is widened a block of rows at a time. torch's own bfloat16 products would round x and the
-    result, and
-    for the small matrices of one token they are no faster.
+    A bfloat16 weight is widened a block of rows at a time. torch's own bfloat16 products would round x and the result,
+    and for the small matrices of one token they are no faster.
     """
     if weight.dtype == x.dtype:
         return F.linear(x, weight)

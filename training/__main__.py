@@ -7,6 +7,7 @@ import torch
 import typer
 
 from training.export import export as export_folder
+from training.model_card import Circumstances
 from training.prepare import prepare as prepare_tokens
 from training.sample import sample_stories
 from training.train import Plan
@@ -48,10 +49,11 @@ def train(
 def export(
     work: Path = WORK,
     folder: Path = STORY,
-    hardware: Annotated[str, typer.Option(help="For the model card")] = "two CPU cores",
+    hardware: Annotated[str, typer.Option(help="On what it was trained, for the model card")] = "a CPU",
+    note: Annotated[str, typer.Option(help="What was changed on the way, for the model card")] = "",
 ) -> None:
     """Write the averaged weights as a checkpoint with its model card."""
-    export_folder(work, folder, hardware)
+    export_folder(work, folder, Circumstances(hardware, note))
     typer.echo(f"wrote {folder}")
 
 

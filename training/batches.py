@@ -15,15 +15,16 @@ OPEN_ROWS = 64  # rows that are being filled at the same time
 
 @dataclass(frozen=True)
 class Stage:
-    """A stretch of training: the length of its rows and which shares of the sources it takes."""
+    """A stretch of training: the length of its rows, how many make a batch, and which renamed copies come first."""
 
     name: str
     length: int
     rows: int
+    first_copy: int = 0
 
 
 BROAD = Stage("broad", length=512, rows=16)
-ANNEAL = Stage("anneal", length=2048, rows=4)
+ANNEAL = Stage("anneal", length=2048, rows=4, first_copy=7)
 
 
 @dataclass(frozen=True)
@@ -41,14 +42,13 @@ def load_stories(path: Path) -> list[np.ndarray]:
         return np.split(file["tokens"], file["starts"][1:])
 
 
-def pick(source: Source, share: float, folder: Path, epoch: int, rng: np.random.Generator) -> list[np.ndarray]:
+def pick(source: Source, share: float, folder: Path, first_copy: int, rng: np.random.Generator) -> list[np.ndarray]:
     """A source's stories for one pass: whole copies in turn, renamed ones too, and a random part for the rest."""
     copies = source.renamed + 1
     whole, rest = int(share), share - int(share)
-    turns = int(np.ceil(share))
     picked: list[np.ndarray] = []
-    for turn in range(turns):
-        stories = load_stories(folder / f"{source.name}.{(epoch * turns + turn) % copies}.npz")
+    for turn in range(int(np.ceil(share))):
+        stories = load_stories(folder / f"{source.name}.{(first_copy + turn) % copies}.npz")
         if turn >= whole:
             stories = [stories[i] for i in rng.choice(len(stories), round(rest * len(stories)), replace=False)]
         picked += stories
@@ -102,7 +102,7 @@ def epoch_rows(stage: Stage, folder: Path, epoch: int, seed: int) -> np.ndarray:
     stories: list[np.ndarray] = []
     for source in SOURCES:
         share = source.share if stage is BROAD else source.anneal
-        stories += pick(source, share, folder, epoch, rng)
+        stories += pick(source, share, folder, stage.first_copy + epoch * int(np.ceil(share)), rng)
     return pack(stories, stage.length + 1, rng)
 
 

@@ -8,7 +8,7 @@ from transformers import GenerationConfig, Qwen3_5ForCausalLM
 
 from training.evaluation import evaluate
 from training.fast_layers import speed_up
-from training.model_card import write_model_card
+from training.model_card import Circumstances, write_model_card
 from training.state import TrainingState
 from training.tokenizer import write_tokenizer_config
 
@@ -32,7 +32,7 @@ def write_generation_config(folder: Path) -> None:
     settings.save_pretrained(folder)
 
 
-def export(work: Path, folder: Path, hardware: str) -> None:
+def export(work: Path, folder: Path, where: Circumstances) -> None:
     """Write the state in `work` as a checkpoint in bfloat16, with held-out losses and twenty samples in the model card.
 
     Of the weights and their running mean, those with the lower held-out loss are taken. Files are made beside `folder`
@@ -57,7 +57,7 @@ def export(work: Path, folder: Path, hardware: str) -> None:
     shutil.copyfile(work / "tokens" / "tokenizer.json", half / "tokenizer.json")
     write_tokenizer_config(half)
     prepared = json.loads((work / "tokens" / "prepared.json").read_text())
-    write_model_card(half, state, prepared, losses[best], hardware)
+    write_model_card(half, state, prepared, losses[best], where)
     folder.mkdir(parents=True, exist_ok=True)
     for file in half.iterdir():
         file.chmod(0o644)

@@ -1,5 +1,6 @@
 """The model card: what the checkpoint is, where its text came from, how it was trained, and what it writes."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from training.sample import PROMPT, sample_stories
@@ -65,7 +66,15 @@ def shape_section(state: TrainingState) -> str:
 """
 
 
-def training_section(state: TrainingState, prepared: dict, losses: dict[str, float], hardware: str) -> str:
+@dataclass(frozen=True)
+class Circumstances:
+    """What the run's files do not know and whoever exports says: on what it ran, and what was changed on the way."""
+
+    hardware: str
+    note: str = ""
+
+
+def training_section(state: TrainingState, prepared: dict, losses: dict[str, float], where: Circumstances) -> str:
     """Text, amount of training and held-out loss, all taken from the run's own files."""
     texts = "\n".join(f"| {s.name} | {s.text} | {s.licence} |" for s in SOURCES)
     counts = "\n".join(
@@ -85,9 +94,10 @@ the model learns to look back.
 
 ## Training
 
-{state.tokens:,} tokens in {state.step:,} steps, {state.seconds / 3600:.1f} hours on {hardware}. Rows of 512 tokens; in
-the last 15 % of the time 2,048, mostly TinyStories. Muon for the layers' matrices, AdamW for the rest, a learning rate
-that falls to almost nothing. `training/` has the code; `python -m training --help` names the commands.
+{state.tokens:,} tokens in {state.step:,} steps, {state.seconds / 3600:.1f} hours on {where.hardware}. Rows of 512
+tokens, in the last 15 % of the time 2,048. Muon for the layers' matrices, AdamW for the rest, a learning rate that falls
+to almost nothing; of the weights and their running mean, those with the lower held-out loss. {where.note}
+`training/` has the code; `python -m training --help` names the commands.
 
 Loss on held-out stories, in nats a token, each story read from its beginning (overall: {losses["overall"]:.3f}):
 
@@ -111,9 +121,9 @@ Not selected: "{PROMPT}" at temperature 0.7, no top-k or top-p, seed 0, at most 
 
 
 def write_model_card(
-    folder: Path, state: TrainingState, prepared: dict, losses: dict[str, float], hardware: str
+    folder: Path, state: TrainingState, prepared: dict, losses: dict[str, float], where: Circumstances
 ) -> None:
     """Write README.md into a checkpoint folder whose weights and tokenizer are already there."""
-    training = training_section(state, prepared, losses, hardware)
+    training = training_section(state, prepared, losses, where)
     parts = [HEAD, shape_section(state), training, LIMITS, samples_section(folder)]
     (folder / "README.md").write_text("\n".join(part.rstrip() + "\n" for part in parts))

@@ -69,11 +69,11 @@ def _gaps(measured: Timings) -> list[Reading]:
     n = len(measured.itl_ns)
     return [
         Reading(
-            "itl-p50", _("Inter-token gap, p50"), _ms(measured.itl_p50_ns), n=n, reason=_ONE_TOKEN,
+            "itl-p50", _("Inter-token latency, p50"), _ms(measured.itl_p50_ns), n=n, reason=_ONE_TOKEN,
             how=_("Inter-token latency, from one token to the next: half of the {n} gaps were no longer.").format(n=n),
         ),
         Reading(
-            "itl-p95", _("Inter-token gap, p95"), _ms(measured.itl_p95_ns), n=n, reason=_ONE_TOKEN,
+            "itl-p95", _("Inter-token latency, p95"), _ms(measured.itl_p95_ns), n=n, reason=_ONE_TOKEN,
             how=_("The gap that 95 of 100 do not exceed, by nearest rank. Under 20 gaps it is simply the longest."),
         ),
         Reading(
@@ -86,11 +86,11 @@ def _gaps(measured: Timings) -> list[Reading]:
 def _speeds(measured: Timings) -> list[Reading]:
     return [
         Reading(
-            "prompt-rate", _("Reading, tokens/s"), _rate(measured.prompt_tokens_per_s), reason=_NO_TOKEN,
+            "prompt-rate", _("Prompt tokens/s"), _rate(measured.prompt_tokens_per_s), reason=_NO_TOKEN,
             how=_("Prompt tokens ÷ prefill time. It says nothing about how fast the reply comes."),
         ),
         Reading(
-            "output-rate", _("Writing, tokens/s"), _rate(measured.output_tokens_per_s), n=len(measured.itl_ns),
+            "output-rate", _("Output tokens/s"), _rate(measured.output_tokens_per_s), n=len(measured.itl_ns),
             reason=_ONE_TOKEN, how=_("Tokens after the first ÷ the time from the first to the last: 1 ÷ TPOT."),
         ),
     ]  # fmt: skip

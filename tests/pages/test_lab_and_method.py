@@ -37,8 +37,8 @@ def test_the_lab_opens_with_a_recording_and_all_its_instruments(engine):
     assert {metric.label for metric in page.metric} >= {
         "Queue",
         "Time to first token",
-        "Reading, tokens/s",
-        "Writing, tokens/s",
+        "Prompt tokens/s",
+        "Output tokens/s",
     }
     assert len(page.get("plotly_chart")) == 2
     assert all("recorded" in caption for caption in captions_under_metrics(page))
@@ -116,10 +116,10 @@ def test_one_token_leaves_blanks_with_a_reason(engine):
     page = press(lab(), "Run it")
     blank = {metric.label for metric in page.metric if not metric.value.strip()}
     assert blank == {
-        "Inter-token gap, p50",
-        "Inter-token gap, p95",
+        "Inter-token latency, p50",
+        "Inter-token latency, p95",
         "Time per output token",
-        "Writing, tokens/s",
+        "Output tokens/s",
     }
     assert words(page).count("needs a second token") == 4
 

@@ -95,8 +95,8 @@ the model learns to look back.
 ## Training
 
 {state.tokens:,} tokens in {state.step:,} steps, {state.seconds / 3600:.1f} hours on {where.hardware}. Rows of 512
-tokens, in the last 15 % of the time 2,048. Muon for the layers' matrices, AdamW for the rest, a learning rate that falls
-to almost nothing; of the weights and their running mean, those with the lower held-out loss. {where.note}
+tokens, in the last 15 % of the time 2,048. Muon for the layers' matrices, AdamW for the rest, a rate of learning that
+falls to almost nothing; of the weights and their running mean, those with the lower held-out loss. {where.note}
 `training/` has the code; `python -m training --help` names the commands.
 
 Loss on held-out stories, in nats a token, each story read from its beginning (overall: {losses["overall"]:.3f}):

@@ -23,15 +23,18 @@ def show_flipbook(scene: Scene, *, told: bool) -> None:
 
     Until everything may be told, a recording only plays, without a word about its passes, and a live run stays covered.
     A fragment of its own, so that a new step redraws nothing else. When the run ends while it is watched, the rest of
-    the page has still been drawn for a run that goes on: then, once, everything is drawn again.
+    the page has still been drawn for a run that goes on: then, once, everything is drawn again. The picture tells of
+    the end, and not this script while it is still drawing the page: a short run would keep its own picture waiting.
     """
     if scene.problem:
         st.warning(scene.problem)
     st.session_state[scene.page.key("drawn")] = (scene.run_id, scene.ended)
+    st.session_state[scene.page.key("drawing")] = True
     st.fragment(_picture, key=scene.page.key("picture"))(scene.page, scene.recording, told)
 
 
 def _picture(page: PageState, recording: str, told: bool) -> None:
+    with_the_page = st.session_state.pop(page.key("drawing"), False)
     scene = scene_of(page, recording)
     if scene.run is None:
         return
@@ -44,7 +47,7 @@ def _picture(page: PageState, recording: str, told: bool) -> None:
     )
     page.go_to(shown.step)
     _controls(scene, scene.run)
-    if st.session_state[page.key("drawn")] != (scene.run_id, scene.ended):
+    if not with_the_page and st.session_state[page.key("drawn")] != (scene.run_id, scene.ended):
         st.rerun()
 
 

@@ -20,6 +20,7 @@ from engine.account.record import (
     Sampling,
     Token,
 )
+from tests.engine.builders import TINY
 
 KV_BYTES = 1024
 """A token, over all attention layers."""
@@ -29,31 +30,10 @@ LAYERS = ["linear_attention", "linear_attention", "linear_attention", "full_atte
 
 
 def shape(layers: list[str] | None = None) -> ModelShape:
-    return ModelShape(
-        name="small",
-        architecture="qwen3_5_text",
-        layer_types=layers or LAYERS,
-        hidden_size=64,
-        intermediate_size=128,
-        vocab_size=1000,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=64,
-        linear_num_key_heads=4,
-        linear_num_value_heads=4,
-        linear_key_head_dim=16,
-        linear_value_head_dim=16,
-        linear_conv_kernel_dim=4,
-        attn_output_gate=True,
-        tie_word_embeddings=True,
-        context_length=2048,
-        parameters=1_000_000,
-        weight_dtype="bfloat16",
-        kv_dtype="bfloat16",
-        state_dtype="float32",
-        activation_dtype="bfloat16",
-        weight_bytes=2_000_000,
-    )
+    return msgspec.structs.replace(
+        TINY, name="small", layer_types=layers or LAYERS, vocab_size=1000, context_length=2048,
+        parameters=1_000_000, weight_bytes=2_000_000,
+    )  # fmt: skip
 
 
 def token(text: str | bytes, number: int) -> Token:

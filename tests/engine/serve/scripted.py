@@ -23,7 +23,6 @@ from engine.account.record import (
     End,
     Error,
     Header,
-    ModelShape,
     Pass,
     Queued,
     Sampling,
@@ -32,33 +31,12 @@ from engine.account.record import (
 from engine.loop.request import Request, RequestError
 from engine.loop.run_log import Bell, RunLog
 from engine.loop.scheduler import BatchRow
+from tests.engine.builders import TINY
 
 CONTEXT = 4096
 
-SHAPE = ModelShape(
-    name="story",
-    architecture="Qwen3_5ForCausalLM",
-    layer_types=["linear_attention", "full_attention"],
-    hidden_size=64,
-    intermediate_size=128,
-    vocab_size=512,
-    num_attention_heads=2,
-    num_key_value_heads=1,
-    head_dim=32,
-    linear_num_key_heads=2,
-    linear_num_value_heads=2,
-    linear_key_head_dim=16,
-    linear_value_head_dim=16,
-    linear_conv_kernel_dim=4,
-    attn_output_gate=True,
-    tie_word_embeddings=True,
-    context_length=CONTEXT,
-    parameters=100_000,
-    weight_dtype="bfloat16",
-    kv_dtype="bfloat16",
-    state_dtype="float32",
-    activation_dtype="float32",
-    weight_bytes=200_000,
+SHAPE = msgspec.structs.replace(
+    TINY, name="story", vocab_size=512, context_length=CONTEXT, parameters=100_000, weight_bytes=200_000
 )
 EOS = Token.of(499, b"<|endoftext|>")
 DEVICE = Device("cpu", "scripted", 1, "none", {})

@@ -11,6 +11,7 @@ namespace {
 // Make every token's activations with row(t, to), then multiply them by the weight.
 template <class W, class Row>
 void product_of_rows(int64_t threads, float* out, const W* weight, bool add, const Shape& s, const Row& row) {
+  if (s.tokens == 0) return;  // a chunk of a prompt that asks for no odds has no rows for the head
   static thread_local Scratch kept;
   float* x = kept.of(s.tokens * s.in);
   const bool many = s.tokens >= kMany;

@@ -23,7 +23,7 @@ CLOSE = {"rtol": 1e-5, "atol": 2e-5}
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("tokens", [1, 2, 3, 7, 16, 17, 40])
+@pytest.mark.parametrize("tokens", [0, 1, 2, 3, 7, 16, 17, 40])
 @pytest.mark.parametrize(("width_in", "width_out"), [(256, 1032), (48, 7), (100, 64), (704, 256), (31, 1)])
 def test_products_are_exact_to_float32_whatever_the_weights_are_stored_as(
     fast: ModuleType, dtype: torch.dtype, tokens: int, width_in: int, width_out: int

@@ -50,10 +50,11 @@ def export(
     work: Path = WORK,
     folder: Path = STORY,
     hardware: Annotated[str, typer.Option(help="On what it was trained, for the model card")] = "a CPU",
+    mean_with: Annotated[list[Path] | None, typer.Option(help="Earlier exports to average with")] = None,
     note: Annotated[str, typer.Option(help="What was changed on the way, for the model card")] = "",
 ) -> None:
     """Write the averaged weights as a checkpoint with its model card."""
-    export_folder(work, folder, Circumstances(hardware, note))
+    export_folder(work, folder, Circumstances(hardware, note), mean_with or [])
     typer.echo(f"wrote {folder}")
 
 

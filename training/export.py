@@ -2,11 +2,14 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
+import torch
+from safetensors.torch import load_file
 from transformers import GenerationConfig, Qwen3_5ForCausalLM
 
-from training.evaluation import evaluate
+from training.evaluation import evaluate, held_out_loss
 from training.fast_layers import speed_up
 from training.model_card import Circumstances, write_model_card
 from training.state import TrainingState
@@ -32,11 +35,24 @@ def write_generation_config(folder: Path) -> None:
     settings.save_pretrained(folder)
 
 
-def export(work: Path, folder: Path, where: Circumstances) -> None:
+@torch.no_grad()
+def average_with(model: Qwen3_5ForCausalLM, folders: Sequence[Path]) -> None:
+    """Replace the weights by the mean of themselves and those of checkpoints of the same run, each counting the same.
+
+    Checkpoints along one run lie in one valley of the loss, and their mean is often better than the last of them, above
+    all when the last stretch has begun to learn the text by heart ("Model soups", arXiv 2203.05482).
+    """
+    others = [load_file(folder / "model.safetensors") for folder in folders]
+    for name, parameter in model.named_parameters():
+        parameter.add_(sum(other[name].float() for other in others)).div_(1 + len(others))
+
+
+def export(work: Path, folder: Path, where: Circumstances, earlier: Sequence[Path] = ()) -> None:
     """Write the state in `work` as a checkpoint in bfloat16, with held-out losses and twenty samples in the model card.
 
-    Of the weights and their running mean, those with the lower held-out loss are taken. Files are made beside `folder`
-    and moved into it one by one, so a reader never meets half a file.
+    Of the weights and their running mean, those with the lower held-out loss are taken, and averaged with the
+    checkpoints in `earlier`, exported before in the same run, if any are given. Files are made beside `folder` and
+    moved into it one by one, so a reader never meets half a file.
 
     Raises:
         FileNotFoundError: there is no training state or no prepared text in `work`.
@@ -47,6 +63,9 @@ def export(work: Path, folder: Path, where: Circumstances) -> None:
     best = min(losses, key=lambda which: losses[which]["overall"])
     if best == "average":
         state.swap_average()
+    if earlier:
+        average_with(state.model, earlier)
+        losses[best] = held_out_loss(state.model, work / "tokens")
     half = folder.with_name(f".{folder.name}.half")
     shutil.rmtree(half, ignore_errors=True)
     half.mkdir(parents=True)

@@ -9,7 +9,7 @@ from training.state import TrainingState
 
 HEAD = """\
 ---
-license: cdla-sharing-1.0
+license: apache-2.0
 language: en
 library_name: transformers
 tags: [qwen3_5_text, gated-deltanet, stories, education]

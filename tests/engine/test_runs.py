@@ -14,12 +14,7 @@ PROMPT = "Once upon a time, there was a"
 
 @pytest.fixture(scope="module", params=["small", "story"])
 def engine(request, small_model_folder):
-    if request.param == "small":
-        folder = small_model_folder
-    else:
-        folder = BUNDLED / "story"
-        if not (folder / "model.safetensors").exists():
-            pytest.skip("the bundled model is not here")
+    folder = small_model_folder if request.param == "small" else BUNDLED / "story"
     with Engine.load(folder, threads=1) as loaded:
         yield loaded
 

@@ -17,11 +17,7 @@ def browser_type_launch_args(browser_type_launch_args):
     path = install.find()
     if path is None:
         pytest.fail("no browser: run `make browser`")
-    quiet = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--no-first-run"]
-    return browser_type_launch_args | {
-        "executable_path": path,
-        "args": [*quiet, "--disable-component-update", "--disable-sync"],
-    }
+    return browser_type_launch_args | {"executable_path": path, "args": list(install.QUIET)}
 
 
 @pytest.fixture

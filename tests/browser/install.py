@@ -12,6 +12,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+QUIET = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+"""How the browser is started: as root too, and without traffic of its own."""
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 

@@ -23,8 +23,7 @@ def main() -> int:
     """Take them all."""
     OUT.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, ready_app(Path(folder)) as app, sync_playwright() as playwright:
-        options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        browser = playwright.chromium.launch(executable_path=install.find(), args=options)
+        browser = playwright.chromium.launch(executable_path=install.find(), args=list(install.QUIET))
         for theme in ("light", "dark"):
             for width, height in WIDTHS.items():
                 take(browser, app.url, theme, width, height)

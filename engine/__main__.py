@@ -1,4 +1,4 @@
-"""The engine from the shell: `python -m engine run PROMPT` and `python -m engine serve`."""
+"""The engine from the shell: `python -m engine run PROMPT`, `serve`, `load`, `fetch MODEL` and `models`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from engine.account.record import Error, Run
+from engine.serve.load_command import load
 
 app = typer.Typer(
     add_completion=False,
@@ -17,7 +18,12 @@ app = typer.Typer(
     help="Run or serve a hybrid language model.",
 )
 
-ModelOption = Annotated[str, typer.Option(help="Name of a bundled or fetched model, or a path to a model folder.")]
+ModelOption = Annotated[
+    str,
+    typer.Option(
+        help="Name of a bundled or fetched model, a path to a model folder, or random:SHAPE for random weights."
+    ),
+]
 
 
 @app.command()
@@ -67,6 +73,36 @@ def serve(
     from engine.serve import server
 
     server.serve(host=host, port=port, model=model, token=token, lifeline=lifeline)
+
+
+@app.command()
+def fetch(
+    name: Annotated[str, typer.Argument(help="A model's name (`models` lists them), or a path to a .gguf file.")],
+    again: Annotated[bool, typer.Option("--again", help="Replace the one that is here.")] = False,
+) -> None:
+    """Bring a model to this machine, into the user's cache folder."""
+    from engine.fetch.command import fetch as bring
+
+    try:
+        folder = bring(name, again=again)
+    except (ValueError, OSError) as error:
+        _refuse(str(error))
+    print(f"{folder.name} is in {folder}")
+
+
+@app.command()
+def models() -> None:
+    """List the models that are here, and those that can be fetched."""
+    from rich.console import Console
+
+    from engine.fetch.listing import fetchable_table, models_table
+
+    console = Console()
+    console.print(models_table())
+    console.print(fetchable_table())
+
+
+app.command()(load)
 
 
 def _serve_one(request: object, model: str, threads: int | None) -> Run:

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kernels.chunked import chunked_delta_rule
+from kernels.quantized import PackedMatrix, Weight
 from kernels.reference import L2_EPS
 
 # Elements of a weight that are widened to float32 at a time: 1 MiB of them stays in a core's second-level cache.
@@ -21,36 +22,41 @@ BLOCK = 1 << 18
 _scratch = threading.local()
 
 
-def embedding(ids: Tensor, table: Tensor) -> Tensor:
+def embedding(ids: Tensor, table: Weight) -> Tensor:
     """See `reference.embedding`."""
+    if isinstance(table, PackedMatrix):
+        return table[ids]
     return table.index_select(0, ids).float()
 
 
-def norm_linear(x: Tensor, scale: Tensor, eps: float, weight: Tensor) -> Tensor:
+def norm_linear(x: Tensor, scale: Tensor, eps: float, weight: Weight) -> Tensor:
     """See `reference.norm_linear`."""
     return _linear(F.rms_norm(x, scale.shape, scale, eps), weight)
 
 
-def linear_add(out: Tensor, x: Tensor, weight: Tensor) -> None:
+def linear_add(out: Tensor, x: Tensor, weight: Weight) -> None:
     """See `reference.linear_add`."""
     out.add_(_linear(x, weight))
 
 
-def swiglu_linear_add(out: Tensor, gate_up: Tensor, weight: Tensor) -> None:
+def swiglu_linear_add(out: Tensor, gate_up: Tensor, weight: Weight) -> None:
     """See `reference.swiglu_linear_add`."""
     gate, up = gate_up.chunk(2, dim=1)
     out.add_(_linear(F.silu(gate).mul_(up), weight))
 
 
-def _linear(x: Tensor, weight: Tensor) -> Tensor:
+def _linear(x: Tensor, weight: Weight) -> Tensor:
     """Multiply x [T, I] by the transposed weight [O, I], in float32 whatever the weight is stored as.
 
-    A bfloat16 weight is widened a block of rows at a time. torch's own bfloat16 products would round x and the result,
+    A bfloat16 weight is widened a block of rows at a time, a quantized one unpacked. torch's own bfloat16 products
+    would round x and the result,
     and for the small matrices of one token they are no faster.
     """
+    rows = max(1, BLOCK // weight.shape[1])
+    if isinstance(weight, PackedMatrix):
+        return torch.cat([F.linear(x, block) for block in weight.blocks(rows)], dim=1)
     if weight.dtype == x.dtype:
         return F.linear(x, weight)
-    rows = max(1, BLOCK // weight.shape[1])
     if len(weight) <= rows:
         return F.linear(x, _widened(weight))
     return torch.cat([F.linear(x, _widened(block)) for block in weight.split(rows)], dim=1)
@@ -152,13 +158,37 @@ def gated_attention(
     cos, sin = rotary.index_select(0, positions)[:, None].chunk(2, dim=-1)
     q = _rotated(F.rms_norm(q.unflatten(1, (-1, dim)), (dim,), q_scale, eps), cos, sin)
     k = _rotated(F.rms_norm(k.unflatten(1, (-1, dim)), (dim,), k_scale, eps), cos, sin)
-    for pool, new in ((keys, k), (values, v.unflatten(1, (-1, dim)))):
+    _store(k, v.unflatten(1, (-1, dim)), keys, values, kv_rows)
+    return _attend_all(q, keys, values, positions, page_tables, bounds).mul_(gate.sigmoid())
+
+
+def attention(
+    projected: Tensor, rotary: Tensor, keys: Tensor, values: Tensor, positions: Tensor, kv_rows: Tensor,
+    page_tables: Tensor, bounds: Tensor,
+) -> Tensor:  # fmt: skip
+    """See `reference.attention`."""
+    n_kv_heads, _, _, dim = keys.shape
+    q_k, v = projected.unflatten(1, (-1, dim)).tensor_split([-n_kv_heads], dim=1)
+    cos, sin = rotary.index_select(0, positions)[:, None].chunk(2, dim=-1)
+    q, k = _rotated(q_k.clone(), cos, sin).tensor_split([-n_kv_heads], dim=1)
+    _store(k, v, keys, values, kv_rows)
+    return _attend_all(q, keys, values, positions, page_tables, bounds)
+
+
+def _store(k: Tensor, v: Tensor, keys: Tensor, values: Tensor, kv_rows: Tensor) -> None:
+    for pool, new in ((keys, k), (values, v)):
         pool.flatten(1, 2).index_copy_(1, kv_rows, new.transpose(0, 1).to(pool.dtype))
-    out = torch.empty(len(q), n_kv_heads, width // kv_width, dim)
+
+
+def _attend_all(
+    q: Tensor, keys: Tensor, values: Tensor, positions: Tensor, page_tables: Tensor, bounds: Tensor
+) -> Tensor:
+    """Every sequence's queries [T, Hq, D] over its own positions: [T, Hq * D]."""
+    out = torch.empty(len(q), len(keys), q.shape[1] // len(keys), q.shape[2])
     edges = bounds.tolist()
     for table, first, end in zip(page_tables, edges, edges[1:], strict=False):
         _attend(q[first:end], keys, values, table, int(positions[end - 1]) + 1, out[first:end])
-    return out.flatten(1).mul_(gate.sigmoid())
+    return out.flatten(1)
 
 
 def _rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -178,7 +208,7 @@ def _attend(q: Tensor, keys: Tensor, values: Tensor, table: Tensor, held: int, o
     n = len(q)
     if n == 1:
         # One product for the group of query heads that share a key head; no copies of K and V.
-        weights = (q.view(len(k), -1, dim) @ k.transpose(1, 2)).mul_(dim**-0.5).softmax(-1)
+        weights = (q.reshape(len(k), -1, dim) @ k.transpose(1, 2)).mul_(dim**-0.5).softmax(-1)
         torch.bmm(weights, v, out=out[0])
         return
     visible = torch.arange(held) <= torch.arange(held - n, held)[:, None]

@@ -23,6 +23,7 @@ OPERATIONS = (
     "swiglu_linear_add",
     "gated_delta_net",
     "gated_attention",
+    "attention",
 )
 
 PREFERENCE = ("native", "cpu", "reference")
@@ -46,6 +47,7 @@ class Table:
     swiglu_linear_add: Operation
     gated_delta_net: Operation
     gated_attention: Operation
+    attention: Operation
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}

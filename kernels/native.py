@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from kernels import build, reference
+from kernels.quantized import PackedMatrix, Weight
 
 _library = ctypes.CDLL(str(build.library()))
 
@@ -65,25 +66,36 @@ def record() -> Iterator[Recording]:
         _of_thread.recording = None
 
 
-def norm_linear(x: Tensor, scale: Tensor, eps: float, weight: Tensor) -> Tensor:
-    """See `reference.norm_linear`."""
-    tokens, width = x.shape
-    n_out = weight.shape[0]
-    out = torch.empty(tokens, n_out)
-    _call(_norm_linear[weight.dtype], (out, x, scale), _bits(eps), (weight,), (tokens, width, n_out))
+def norm_linear(x: Tensor, scale: Tensor, eps: float, weight: Weight) -> Tensor:
+    """See `reference.norm_linear`. A quantized weight meets activations that are quantized, too: see `quantized`."""
+    n_out, width = weight.shape
+    out = torch.empty(x.shape[0], n_out)
+    function, stored, group = _for_weight(_norm_linear, weight)
+    _call(function, (out, x, scale), _bits(eps), (stored,), (x.shape[0], width, n_out, *group))
     return out
 
 
-def linear_add(out: Tensor, x: Tensor, weight: Tensor) -> None:
-    """See `reference.linear_add`."""
-    tokens, width = x.shape
-    _call(_linear_add[weight.dtype], (out, x, weight), None, (), (tokens, width, weight.shape[0]))
-
-
-def swiglu_linear_add(out: Tensor, gate_up: Tensor, weight: Tensor) -> None:
-    """See `reference.swiglu_linear_add`."""
+def linear_add(out: Tensor, x: Tensor, weight: Weight) -> None:
+    """See `reference.linear_add`, and `norm_linear`."""
     n_out, width = weight.shape
-    _call(_swiglu_linear_add[weight.dtype], (out, gate_up, weight), None, (), (gate_up.shape[0], width, n_out))
+    function, stored, group = _for_weight(_linear_add, weight)
+    _call(function, (out, x, stored), None, (), (x.shape[0], width, n_out, *group))
+
+
+def swiglu_linear_add(out: Tensor, gate_up: Tensor, weight: Weight) -> None:
+    """See `reference.swiglu_linear_add`, and `norm_linear`."""
+    n_out, width = weight.shape
+    function, stored, group = _for_weight(_swiglu_linear_add, weight)
+    _call(function, (out, gate_up, stored), None, (), (gate_up.shape[0], width, n_out, *group))
+
+
+def _for_weight(
+    functions: dict[Any, ctypes._FuncPointer], weight: Weight
+) -> tuple[ctypes._FuncPointer, Tensor, tuple[int, ...]]:
+    """The function for what the weight is stored as, where it lies, and the size that only a quantized one has."""
+    if isinstance(weight, PackedMatrix):
+        return functions[weight.bits], weight.data, (weight.group,)
+    return functions[weight.dtype], weight, ()
 
 
 def gated_delta_net(
@@ -118,6 +130,24 @@ def gated_attention(
         _gated_attention[keys.dtype],
         (out, projected, q_scale, k_scale), _bits(eps),
         (rotary, keys, values, positions, kv_rows, page_tables, bounds),
+        (sequences, tokens, n_heads, n_kv_heads, dim, rotary.shape[1], n_pages, page_size, table_width),
+    )  # fmt: skip
+    return out
+
+
+def attention(
+    projected: Tensor, rotary: Tensor, keys: Tensor, values: Tensor, positions: Tensor, kv_rows: Tensor,
+    page_tables: Tensor, bounds: Tensor,
+) -> Tensor:  # fmt: skip
+    """See `reference.attention`."""
+    tokens, projected_width = projected.shape
+    n_kv_heads, n_pages, page_size, dim = keys.shape
+    n_heads = projected_width // dim - 2 * n_kv_heads
+    sequences, table_width = page_tables.shape
+    out = torch.empty(tokens, n_heads * dim)
+    _call(
+        _attention[keys.dtype],
+        (out, projected, rotary, keys, values, positions, kv_rows, page_tables, bounds), None, (),
         (sequences, tokens, n_heads, n_kv_heads, dim, rotary.shape[1], n_pages, page_size, table_width),
     )  # fmt: skip
     return out
@@ -160,11 +190,17 @@ def _by_dtype(name: str) -> dict[torch.dtype, ctypes._FuncPointer]:
     return {torch.float32: _function(f"{name}_f32"), torch.bfloat16: _function(f"{name}_bf16")}
 
 
-_norm_linear = _by_dtype("norm_linear")
-_linear_add = _by_dtype("linear_add")
-_swiglu_linear_add = _by_dtype("swiglu_linear_add")
+def _by_weight(name: str) -> dict[Any, ctypes._FuncPointer]:
+    """By dtype, or by the bits of a quantized weight."""
+    return {**_by_dtype(name), 4: _function(f"{name}_int4"), 8: _function(f"{name}_int8")}
+
+
+_norm_linear = _by_weight("norm_linear")
+_linear_add = _by_weight("linear_add")
+_swiglu_linear_add = _by_weight("swiglu_linear_add")
 _gated_delta_net = _function("gated_delta_net")
 _gated_attention = _by_dtype("gated_attention")
+_attention = _by_dtype("attention")
 _replay = _library.replay
 _replay.argtypes, _replay.restype = [c_int64, c_void_p, c_int64], None
 
@@ -172,14 +208,26 @@ _replay.argtypes, _replay.restype = [c_int64, c_void_p, c_int64], None
 def _check() -> None:
     """Compare a few products: a compiler that gets the vector types wrong would make the model talk nonsense."""
     generator = torch.Generator().manual_seed(0)
-    for tokens, dtype in itertools.product((3, 40), _swiglu_linear_add):
+    weight = torch.randn(50, 70, generator=generator)
+    for tokens, dtype in itertools.product((3, 40), (torch.float32, torch.bfloat16)):
         gate_up = torch.randn(tokens, 140, generator=generator)
-        weight = torch.randn(50, 70, generator=generator).to(dtype)
         ours, expected = torch.zeros(tokens, 50), torch.zeros(tokens, 50)
-        swiglu_linear_add(ours, gate_up, weight)
-        reference.swiglu_linear_add(expected, gate_up, weight)
-        if not torch.allclose(ours, expected, rtol=1e-3, atol=1e-3):
-            raise ImportError("the compiled C++ operations compute wrongly here")
+        swiglu_linear_add(ours, gate_up, weight.to(dtype))
+        reference.swiglu_linear_add(expected, gate_up, weight.to(dtype))
+        _agree(ours, expected)
+    for tokens, bits in itertools.product((1, 2, 13), (4, 8)):
+        # Whole numbers with 127 among them are what the product makes of them, so nothing is lost.
+        x = torch.randint(-127, 128, (tokens, 70), generator=generator).float()
+        x[:, ::14] = 127
+        packed = PackedMatrix.pack(weight, bits, group=14)
+        ours = torch.zeros(tokens, 50)
+        linear_add(ours, x, packed)
+        _agree(ours, reference.linear(x, packed))
+
+
+def _agree(ours: Tensor, expected: Tensor) -> None:
+    if not torch.allclose(ours, expected, rtol=1e-3, atol=1e-3):
+        raise ImportError("the compiled C++ operations compute wrongly here")
 
 
 _check()

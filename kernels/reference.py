@@ -21,6 +21,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from kernels.quantized import Weight
+
 L2_EPS = 1e-6
 
 
@@ -42,8 +44,8 @@ def gated_rms_norm(x: Tensor, gate: Tensor, weight: Tensor, eps: float) -> Tenso
     return rms_norm(x, weight, eps).flatten(1) * F.silu(gate)
 
 
-def linear(x: Tensor, weight: Tensor) -> Tensor:
-    """Multiply x [T, I] by the transposed weight [O, I]."""
+def linear(x: Tensor, weight: Weight) -> Tensor:
+    """Multiply x [T, I] by the transposed weight [O, I]; of a quantized one, by what its stored numbers stand for."""
     return x @ weight.to(x.dtype).T
 
 
@@ -184,19 +186,30 @@ def rotate_and_store(
     dim = keys.shape[-1]
     q, k, v = (x.unflatten(1, (-1, dim)) for x in (q, k, v))
     q = rotate(rms_norm(q, q_scale, eps), positions, rotary)
-    k = rotate(rms_norm(k, k_scale, eps), positions, rotary)
+    store(rotate(rms_norm(k, k_scale, eps), positions, rotary), v, keys, values, kv_rows)
+    return q
+
+
+def store(k: Tensor, v: Tensor, keys: Tensor, values: Tensor, kv_rows: Tensor) -> None:
+    """Put keys and values [T, Hkv, D] into one layer's pages [Hkv, pages, page size, D], at `kv_rows` [T]."""
     for pool, new in ((keys, k), (values, v)):
         pool.flatten(1, 2)[:, kv_rows] = new.transpose(0, 1).to(pool.dtype)
-    return q
 
 
 def paged_attention(
     q: Tensor, gate: Tensor, keys: Tensor, values: Tensor, page_tables: Tensor, positions: Tensor, bounds: Tensor
 ) -> Tensor:
-    """Causal attention of each token over its own sequence's cache, times the sigmoid of the output gate.
+    """`attend`, times the sigmoid of the output gate [T, Hq * D]."""
+    return attend(q, keys, values, page_tables, positions, bounds) * torch.sigmoid(gate)
+
+
+def attend(
+    q: Tensor, keys: Tensor, values: Tensor, page_tables: Tensor, positions: Tensor, bounds: Tensor
+) -> Tensor:
+    """Causal attention of each token over its own sequence's cache.
 
     Args:
-        q: [T, Hq, D]; gate: [T, Hq * D].
+        q: [T, Hq, D].
         keys, values: one layer's pages [Hkv, pages, page size, D]; those of this pass are already in them.
         page_tables: [B, most pages]; query head h reads key head h * Hkv // Hq.
 
@@ -213,28 +226,28 @@ def paged_attention(
             held = int(positions[t]) + 1
             scores = torch.einsum("hd,hpd->hp", q[t], k[:, :held]) * dim**-0.5
             out[t] = torch.einsum("hp,hpd->hd", scores.softmax(-1), v[:, :held])
-    return out.flatten(1) * torch.sigmoid(gate)
+    return out.flatten(1)
 
 
 # --------------------------------------------------------------------------------------------------- operations
 
 
-def embedding(ids: Tensor, table: Tensor) -> Tensor:
+def embedding(ids: Tensor, table: Weight) -> Tensor:
     """Rows of the table [V, D] for the ids [T], as float32 [T, D]."""
     return table[ids].float()
 
 
-def norm_linear(x: Tensor, scale: Tensor, eps: float, weight: Tensor) -> Tensor:
+def norm_linear(x: Tensor, scale: Tensor, eps: float, weight: Weight) -> Tensor:
     """RMS norm of x [T, I] with plain weight `scale` [I], then the product with the weight [O, I]: [T, O]."""
     return linear(rms_norm(x, scale, eps), weight)
 
 
-def linear_add(out: Tensor, x: Tensor, weight: Tensor) -> None:
+def linear_add(out: Tensor, x: Tensor, weight: Weight) -> None:
     """Add x [T, I] times the transposed weight [O, I] to out [T, O] in place: a block's product onto the residual."""
     out += linear(x, weight)
 
 
-def swiglu_linear_add(out: Tensor, gate_up: Tensor, weight: Tensor) -> None:
+def swiglu_linear_add(out: Tensor, gate_up: Tensor, weight: Weight) -> None:
     """Add swiglu(gate_up [T, 2 I]) times the transposed weight [O, I] to out [T, O] in place."""
     out += linear(swiglu(gate_up), weight)
 
@@ -287,3 +300,24 @@ def gated_attention(
     q, gate, k, v = projected.split([width, width, kv_width, kv_width], dim=1)
     q = rotate_and_store(q, k, v, q_scale, k_scale, eps, positions, rotary, keys, values, kv_rows)
     return paged_attention(q, gate, keys, values, page_tables, positions, bounds)
+
+
+def attention(
+    projected: Tensor, rotary: Tensor, keys: Tensor, values: Tensor, positions: Tensor, kv_rows: Tensor,
+    page_tables: Tensor, bounds: Tensor,
+) -> Tensor:  # fmt: skip
+    """What a full-attention layer without output gates and head norms does between its two projections.
+
+    Args:
+        projected: [T, Hq D + Hkv D + Hkv D]: queries | keys | values. The others: see `gated_attention`.
+
+    Returns:
+        The heads' outputs [T, Hq D].
+    """
+    n_kv_heads, _, _, dim = keys.shape
+    kv_width = n_kv_heads * dim
+    parts = projected.split([projected.shape[1] - 2 * kv_width, kv_width, kv_width], dim=1)
+    q, k, v = (x.unflatten(1, (-1, dim)) for x in parts)
+    q, k = (rotate(x, positions, rotary) for x in (q, k))
+    store(k, v, keys, values, kv_rows)
+    return attend(q, keys, values, page_tables, positions, bounds)

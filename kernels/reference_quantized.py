@@ -46,9 +46,14 @@ def quantize_int4(weight: Tensor, group: int) -> tuple[Tensor, Tensor, Tensor]:
 
 def dequantize_int4(packed: Tensor, scale: Tensor, zero: Tensor, dtype: torch.dtype) -> Tensor:
     """Weights [O, I] of the dtype, from `quantize_int4`'s results."""
-    pairs = packed.view(*scale.shape, -1)
-    levels = torch.cat([pairs & 15, pairs >> 4], dim=2).to(dtype)
+    levels = int4_levels(packed, scale).view(*scale.shape, -1).to(dtype)
     return ((levels - 8) * scale.to(dtype)[..., None] + zero.to(dtype)[..., None]).flatten(1)
+
+
+def int4_levels(packed: Tensor, scale: Tensor) -> Tensor:
+    """Levels [O, I] from 0 to 15, a byte each, from `quantize_int4`'s results."""
+    pairs = packed.view(*scale.shape, -1)
+    return torch.cat([pairs & 15, pairs >> 4], dim=2).flatten(1)
 
 
 def int4_linear(x: Tensor, packed: Tensor, scale: Tensor, zero: Tensor) -> Tensor:

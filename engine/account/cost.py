@@ -132,6 +132,8 @@ class Rates:
     operations_per_logits: int
     operations_per_attended: int
     """For one query position and one position that it attends to, over all query heads and full layers."""
+    operations_per_write: int
+    """To decay the recurrent states and add one token's write: what a rejected draft is spared."""
 
     @classmethod
     def of(cls, shape: ModelShape) -> Rates:
@@ -150,6 +152,7 @@ class Rates:
             operations_per_token=2 * body_parameters(shape) + _linear_layers(shape) * _delta_rule_operations(shape),
             operations_per_logits=2 * head_parameters(shape),
             operations_per_attended=4 * shape.head_dim * shape.num_attention_heads * _full_layers(shape),
+            operations_per_write=3 * _state_elements(shape) * _linear_layers(shape),
         )
 
     def weight_bytes(self, n_tokens: int, n_logits: int) -> int:
@@ -165,28 +168,38 @@ class Rates:
             + attended * self.operations_per_attended
         )
 
-    def pass_cost(self, start_position: int, n_tokens: int, n_logits: int, step_weight_bytes: int) -> PassCost:
-        """All figures of one sequence's part in a step; the step's weight bytes are the same for all who share it."""
-        held = start_position + n_tokens
-        kv_held = held * self.kv_per_position
-        operations = self.operations(start_position, n_tokens, n_logits)
-        written = n_tokens * self.kv_per_position
+    def pass_cost(
+        self, start_position: int, n_tokens: int, n_logits: int, step_weight_bytes: int, *,
+        drafted: int = 0, accepted: int = 0, kept: bool = True,
+    ) -> PassCost:  # fmt: skip
+        """All figures of one sequence's part in a step; the step's weight bytes are the same for all who share it.
+
+        Of the `n_tokens` the last `drafted` are guesses, of which `accepted` stood: then the state is read once for the
+        outputs and once more to fold in what stood. Without `kept` nothing is held afterwards.
+        """
+        reach = start_position + n_tokens
+        rejected = drafted - accepted
+        held = (reach - rejected) if kept else 0
+        holds_state = int(held > 0)
+        operations = self.operations(start_position, n_tokens, n_logits) - rejected * self.operations_per_write
         return PassCost(
-            step_weight_bytes,
-            kv_held,
-            written,
-            self.state,
-            self.state,
-            operations,
-            held,
-            kv_held,
-            self.state,
-            self.window,
+            weight_bytes_read=step_weight_bytes,
+            kv_bytes_read=reach * self.kv_per_position,
+            kv_bytes_written=n_tokens * self.kv_per_position,
+            state_bytes_read=self.state * (2 if drafted else 1),
+            state_bytes_written=self.state,
+            operations=operations,
+            positions_held=held,
+            kv_bytes_held=held * self.kv_per_position,
+            state_bytes_held=holds_state * self.state,
+            window_bytes_held=holds_state * self.window,
         )
 
 
 def _table_bytes(shape: ModelShape) -> int:
-    """Bytes of the embedding or the head. A dtype without a whole number of bytes (quantized) is spread evenly."""
+    """Bytes of the embedding or the head; unless counted, a dtype without whole bytes (quantized) is spread evenly."""
+    if shape.head_bytes is not None:
+        return shape.head_bytes
     if shape.weight_dtype in DTYPE_BYTES:
         return head_parameters(shape) * DTYPE_BYTES[shape.weight_dtype]
     return shape.weight_bytes * head_parameters(shape) // total_parameters(shape)
@@ -210,11 +223,11 @@ def _state_elements(shape: ModelShape) -> int:
 
 
 def _attention_parameters(shape: ModelShape) -> int:
-    """Query (with its gate), key, value and output matrices, and the two head norms."""
+    """Query, key, value and output matrices; with an output gate, also the gate's and the two head norms."""
     queries = shape.num_attention_heads * shape.head_dim
     keys = shape.num_key_value_heads * shape.head_dim
-    into = queries * (2 if shape.attn_output_gate else 1) + 2 * keys
-    return shape.hidden_size * (into + queries) + 2 * shape.head_dim
+    plain = shape.hidden_size * (2 * queries + 2 * keys)
+    return plain + shape.hidden_size * queries + 2 * shape.head_dim if shape.attn_output_gate else plain
 
 
 def _delta_net_parameters(shape: ModelShape) -> int:
@@ -251,6 +264,23 @@ def _preset(
     return msgspec.structs.replace(shape, parameters=parameters, weight_bytes=2 * parameters)
 
 
+def _uniform(
+    name: str, hidden: int, intermediate: int, layers: int, heads: int, kv_heads: int, vocabulary: int, context: int
+) -> ModelShape:
+    """A Llama shape, the uniform-attention contrast: every layer is full attention, nothing is recurrent; all bf16."""
+    shape = ModelShape(
+        name=name, architecture="LlamaForCausalLM", layer_types=["full_attention"] * layers,
+        hidden_size=hidden, intermediate_size=intermediate, vocab_size=vocabulary,
+        num_attention_heads=heads, num_key_value_heads=kv_heads, head_dim=hidden // heads,
+        linear_num_key_heads=0, linear_num_value_heads=0, linear_key_head_dim=0, linear_value_head_dim=0,
+        linear_conv_kernel_dim=0, attn_output_gate=False, tie_word_embeddings=True, context_length=context,
+        parameters=0, weight_bytes=0, weight_dtype="bfloat16", kv_dtype="bfloat16", state_dtype="float32",
+        activation_dtype="bfloat16",
+    )  # fmt: skip
+    parameters = total_parameters(shape)
+    return msgspec.structs.replace(shape, parameters=parameters, weight_bytes=2 * parameters)
+
+
 PRESET_SHAPES: dict[str, ModelShape] = {
     shape.name: shape
     for shape in (
@@ -259,11 +289,12 @@ PRESET_SHAPES: dict[str, ModelShape] = {
         _preset("Qwen3.5-4B", 2560, 9216, 8, 16, 4, 32, tied=True),
         _preset("Qwen3.5-9B", 4096, 12288, 8, 16, 4, 32, tied=False),
         _preset("Qwen3.5-27B", 5120, 17408, 16, 24, 4, 48, tied=False),
+        _uniform("SmolLM2-135M", 576, 1536, 30, 9, 3, 49_152, 8192),
     )
 }
 
 PRESET_SOURCE = (
     "Shapes of the Qwen3.5 text models as published with derived checkpoints (config.json) and training scripts "
     "(THUDM/slime); parameters computed from the shapes, equal to three digits to the counts in llama.cpp PR 20455; "
-    "read in 2026-08. Qwen3.8-27B has, by all accounts, the shape of the 27B."
+    "read in 2026-08. Qwen3.8-27B has, by all accounts, the shape of the 27B. SmolLM2-135M as its GGUF file says."
 )

@@ -14,10 +14,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from typing import TypeVar
 
 import msgspec
 
 from engine.account.record import Pass, Run
+
+_Number = TypeVar("_Number", int, float)
 
 
 class Timings(msgspec.Struct, frozen=True):
@@ -69,7 +72,7 @@ def timings(run: Run) -> Timings:
     )
 
 
-def percentile(values: Sequence[int], percent: float) -> int | None:
+def percentile(values: Sequence[_Number], percent: float) -> _Number | None:
     """The nearest-rank percentile: the smallest value that at least `percent` % of the values do not exceed.
 
     It is always a value that was measured, never one between two. None without values; say n beside it, since the 95th

@@ -1,8 +1,9 @@
 """The run record: everything that a page, a table or a test may say about one request.
 
 One request leaves one append-only log of events: `Header`, `Queued`, one `Pass` for every forward pass of the whole
-model, and at last `End` or `Error`. A live run streams these events one JSON object a line; a saved run is the same
-events in one JSON document (`Run`). Whoever draws never needs to know which of the two it was given.
+model, and at last `End` or `Error`; `Admitted` and `Preempted` between them where there is something to tell. A live
+run streams these events one JSON object a line; a saved run is the same events in one JSON document (`Run`). Whoever
+draws never needs to know which of the two it was given.
 
 Units: times are integer nanoseconds on a monotonic clock, counted from the request's arrival at the engine. Bytes and
 operations are integers. A value that was not measured or cannot be known is None, never 0.
@@ -23,6 +24,8 @@ Phase = Literal["prefill", "decode"]
 LayerType = Literal["linear_attention", "full_attention"]
 FinishReason = Literal["stop", "length", "cancelled"]
 Evidence = Literal["measured", "simulated"]
+CacheMode = Literal["kept", "recomputed"]
+DraftSource = Literal["none", "prompt_lookup", "model"]
 
 _Bytes = bytes  # the type: inside Token, `bytes` is the field
 
@@ -43,6 +46,11 @@ class Token(_Part, frozen=True):
     def of(cls, token_id: int, raw: _Bytes) -> Token:
         """Build from the token's raw bytes; what is not valid UTF-8 on its own prints as the replacement character."""
         return cls(token_id, base64.b64encode(raw).decode("ascii"), raw.decode("utf-8", errors="replace"))
+
+    @classmethod
+    def unknown(cls) -> Token:
+        """A token that nobody computed: a simulated run counts tokens, it does not choose them."""
+        return cls(-1, "", "")
 
     @property
     def raw(self) -> _Bytes:
@@ -68,13 +76,13 @@ class Emission(_Part, frozen=True):
     """One token that a pass emitted, and the odds it was chosen from.
 
     `candidates` holds the leading ones, likeliest first, and always the choice. `rank` is the choice's place in the
-    model's own order: 0 is the likeliest.
+    model's own order: 0 is the likeliest. Of a token that nobody computed there are no candidates and no rank.
     """
 
     token: Token
     position: int
     candidates: list[Candidate]
-    rank: int
+    rank: int | None
 
 
 class ModelShape(_Part, frozen=True):
@@ -104,6 +112,8 @@ class ModelShape(_Part, frozen=True):
     activation_dtype: str
     weight_bytes: int
     """Bytes that the weights occupy in memory as loaded."""
+    head_bytes: int | None = None
+    """Of these, the output head's (and the embedding's, each, if the two are not one); None: as `weight_dtype` says."""
 
 
 class Device(_Part, frozen=True):
@@ -128,6 +138,20 @@ class Sampling(_Part, frozen=True):
     ignore_eos: bool = False
 
 
+class Serving(_Part, frozen=True):
+    """How a request is served. Nothing here changes what is asked for, only how it is computed.
+
+    `cache` "recomputed" keeps nothing between passes: every step redoes the whole prefix, the baseline that caching is
+    compared with. `drafts` guesses up to `n_drafts` tokens ahead for each pass to check. `reuse_prefix` lets a request
+    begin from what an earlier one with the same beginning left, and leaves such a checkpoint behind.
+    """
+
+    cache: CacheMode = "kept"
+    drafts: DraftSource = "none"
+    n_drafts: int = 4
+    reuse_prefix: bool = False
+
+
 class _Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False, tag_field="event"):
     """A line of the log. `index` counts the lines from 0, so that a reader can ask for what it lacks."""
 
@@ -148,6 +172,9 @@ class Header(_Event, frozen=True, tag="header"):
     sampling: Sampling
     engine_version: str
     schema: str = SCHEMA
+    serving: Serving = Serving()
+    ticket: int | None = None
+    """The request's number at this engine, counted from 1: its name in the batch table and the step rows."""
 
 
 class Queued(_Event, frozen=True, tag="queued"):
@@ -155,6 +182,28 @@ class Queued(_Event, frozen=True, tag="queued"):
 
     at_ns: int
     ahead: int
+
+
+class Admitted(_Event, frozen=True, tag="admitted"):
+    """The request leaves the queue for the batch: told of one that looks for a prefix, or that was preempted before.
+
+    `reused_positions` were not computed again, because a prefix checkpoint held them: their KV pages are shared, the
+    state is a copy. 0 is a miss; None says that no prefix was looked for. What was reused is no part of prefill speed.
+    """
+
+    at_ns: int
+    reused_positions: int | None = None
+    reused_kv_bytes: int | None = None
+    """Bytes of KV cache that are shared instead of written."""
+    copied_state_bytes: int | None = None
+    """Bytes of recurrent state and windows that were copied from the checkpoint."""
+
+
+class Preempted(_Event, frozen=True, tag="preempted"):
+    """Memory ran out and this request, the youngest, gave its own back: `positions` must go through the model again."""
+
+    at_ns: int
+    positions: int
 
 
 class Pass(_Event, frozen=True, tag="pass"):
@@ -187,6 +236,9 @@ class Pass(_Event, frozen=True, tag="pass"):
     """The convolution windows, counted apart."""
     emitted: list[Emission] = []
     drafted: int = 0
+    """How many of `token_ids`, the last ones, were guesses that this pass checked."""
+    accepted: int = 0
+    """How many of the guesses were right; the others left no trace in state or KV cache."""
 
 
 class End(_Event, frozen=True, tag="end"):
@@ -204,7 +256,7 @@ class Error(_Event, frozen=True, tag="error"):
     at_ns: int | None = None
 
 
-Event = Header | Queued | Pass | End | Error
+Event = Header | Queued | Admitted | Preempted | Pass | End | Error
 
 
 class Run(msgspec.Struct, forbid_unknown_fields=True):

@@ -49,8 +49,8 @@ def _row(one: Pass) -> list[str]:
 
 
 def _odds(emission: Emission) -> str:
-    """The model's own probability of the token that was chosen."""
-    return next(f"{c.model:.1%}" for c in emission.candidates if c.token.id == emission.token.id)
+    """The model's own probability of the token that was chosen; nothing for one that nobody computed."""
+    return next((f"{c.model:.1%}" for c in emission.candidates if c.token.id == emission.token.id), "")
 
 
 def _figures(t: Timings) -> list[tuple[str, str]]:

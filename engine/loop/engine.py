@@ -3,6 +3,7 @@
     Request -> Batch -> logits -> token -> Request
 
 `step()` is three calls: the scheduler plans, the runner computes logits, and the results are sampled and recorded.
+(Where drafts are wanted, they are guessed before the plan, and what was right is settled after the sampling.)
 Anyone may submit and cancel from any thread; one thread at a time steps, the caller of `run()` or the worker that
 `start()` starts.
 """
@@ -10,32 +11,41 @@ Anyone may submit and cancel from any thread; one thread at a time steps, the ca
 from __future__ import annotations
 
 import gc
+import itertools
 import logging
 import os
 import secrets
 import sys
 import threading
 import time
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.account.cost import Rates
-from engine.account.record import ModelShape, Run
+from engine.account.record import DraftSource, ModelShape, Run
 from engine.account.trace_record import TraceRecord
+from engine.loop.drafting.acceptance import verify
+from engine.loop.drafting.prompt_lookup import PromptLookup
 from engine.loop.idle import IdleJobs
 from engine.loop.live_run import LiveRun
-from engine.loop.model_folder import find_model
-from engine.loop.parts import Computes, Tokenizes
-from engine.loop.recorder import Choice, Recorder
+from engine.loop.parts import Computes, Drafts, Tokenizes
+from engine.loop.policy import Policy
+from engine.loop.recorder import Recorder, Reused
 from engine.loop.request import Request, RequestError, SamplingParams, read_prompt
+from engine.loop.result import Choice, Result
+from engine.loop.room import Usage
 from engine.loop.run_log import Bell, RunLog
-from engine.loop.sampler import NotFinite, choose
-from engine.loop.scheduler import BatchRow, Part, Scheduler, Sequence, StepPlan
+from engine.loop.sampler import NotFinite
+from engine.loop.scheduler import BatchRow, Scheduler
+from engine.loop.sequence import Part, Sequence, StepPlan
+from engine.loop.step_log import StepLog
 
 SWITCH_S = 0.0001
 """How long another thread of this process may keep the interpreter while the worker wants it."""
+IDLE_S = 0.25
+"""Without work for so long, the engine checks its memory's books once."""
 NOTES_BYTES = 4 << 20
 """Bound on the logits that one run's record holds until someone reads them."""
 
@@ -44,20 +54,13 @@ clock = time.perf_counter_ns
 _log = logging.getLogger(__name__)
 
 
-class _Result(NamedTuple):
-    """What a step gave one sequence: a token or none yet (or no usable one), and the instant at which it existed."""
-
-    choice: Choice | None
-    end_ns: int
-    failure: str | None = None
-
-
 class Engine:
     """One model that serves requests. `Engine.load` is the usual way to get one."""
 
     def __init__(
         self, runner: Computes, tokenizer: Tokenizes, shape: ModelShape, *,
-        context_length: int | None = None, scheduler: Scheduler | None = None, record: bool = True,
+        context_length: int | None = None, policy: Policy | None = None, draft_model: Drafts | None = None,
+        record: bool = True,
     ) -> None:  # fmt: skip
         """Take the parts. `context_length` may be less than the model's, if memory holds less.
 
@@ -68,8 +71,13 @@ class Engine:
         self.context_length = context_length or shape.context_length
         self._runner = runner
         self._rates = Rates.of(shape)
-        self._scheduler = scheduler or Scheduler()
+        self._scheduler = Scheduler(policy, runner)
+        self._drafters: dict[DraftSource, Drafts] = {"prompt_lookup": PromptLookup()}
+        if draft_model is not None:
+            self._drafters["model"] = draft_model
         self._record_passes = record
+        self.steps = StepLog(clock)
+        self._tickets = itertools.count(1)
         self._live: dict[str, LiveRun] = {}
         self._bell = Bell()
         self._idle = IdleJobs()
@@ -82,21 +90,42 @@ class Engine:
         self._closed = False
 
     @classmethod
-    def load(cls, model: str | os.PathLike[str] = "story", *, threads: int | None = None, record: bool = True) -> Self:
+    def load(
+        cls, model: str | os.PathLike[str] = "story", *, threads: int | None = None, policy: Policy | None = None,
+        draft_model: str | os.PathLike[str] | None = None, record: bool = True,
+    ) -> Self:  # fmt: skip
         """Load a model by name (`models/<name>`) or folder, and warm it up so that no first request pays for it.
 
-        `threads` is the number of compute threads; by default two, or one on a machine with a single core. Raises
-        `ModelNotFound` (engine.loop.model_folder) or `CheckpointError` (engine.model), ValueErrors for people.
+        `threads` is the number of compute threads; by default two, or one on a machine with a single core. A
+        `draft_model` must have the model's vocabulary. Raises `ModelNotFound` (engine.loop.model_folder),
+        `CheckpointError` (engine.model) or `OtherVocabulary` (engine.loop.loading), ValueErrors for people.
         """
-        folder = find_model(model)
         from engine.loop.loading import load_parts  # brings in torch: only whoever loads a model pays for that
 
-        parts = load_parts(folder, threads=threads)
-        engine = cls(parts.runner, parts.tokenizer, parts.shape, context_length=parts.context_length, record=record)
+        policy = policy or Policy()
+        parts = load_parts(model, threads=threads, max_running=policy.max_running, draft_model=draft_model)
+        engine = cls(
+            parts.runner, parts.tokenizer, parts.shape, context_length=parts.context_length, policy=policy,
+            draft_model=parts.draft_model, record=record,
+        )  # fmt: skip
         engine.warm_up()
         # What is loaded stays. A full collection that walked over all of it would stop a decode step for tens of ms.
         gc.freeze()
         return engine
+
+    @property
+    def policy(self) -> Policy:
+        """How steps are put together; may be set at any time, and the next step follows it."""
+        return self._scheduler.policy
+
+    @policy.setter
+    def policy(self, policy: Policy) -> None:
+        self._scheduler.policy = policy
+
+    @property
+    def usage(self) -> Usage:
+        """Pages and slots in use."""
+        return self._runner.usage()
 
     def warm_up(self) -> None:
         """Serve a short request, so that what the libraries do at their first call is done."""
@@ -129,12 +158,16 @@ class Engine:
         arrival_ns = clock()
         tokenizer = self.tokenizer
         prompt_ids = read_prompt(request, tokenizer.encode, tokenizer.longest_token_bytes, self.context_length)
+        self._check_drafts(request)
         run_id = request.request_id or secrets.token_hex(16)
-        sequence = Sequence(run_id, list(prompt_ids), len(prompt_ids), request.sampling.max_new_tokens)
+        sequence = Sequence(
+            run_id, list(prompt_ids), len(prompt_ids), request.sampling.max_new_tokens,
+            sampling=request.sampling, serving=request.serving, ticket=next(self._tickets),
+        )  # fmt: skip
         max_notes = max(1, NOTES_BYTES // (4 * self.shape.vocab_size))
         log = RunLog(run_id, self._bell, lambda: self._stop(sequence), max_notes)
         recorder = Recorder(log, request, arrival_ns, self._rates, tokenizer.token)
-        recorder.header(prompt_ids, self.shape, self._runner.device())
+        recorder.header(prompt_ids, self.shape, self._runner.device(), sequence.ticket)
         with self._lock:
             self._check_open(run_id)
             live = self._live[run_id] = LiveRun(request, sequence, recorder, self._scheduler.add(sequence))
@@ -175,13 +208,17 @@ class Engine:
     def step(self) -> bool:
         """One step: plan, compute, sample and record. False when there was nothing to do."""
         with self._stepping:
+            planning_ns = clock()
+            self._guess()
             plan = self._plan()
-            if not plan.parts:
-                return bool(plan.cancelled)
             start_ns = clock()
+            if not plan.parts:
+                return bool(plan.cancelled or plan.preempted)
             try:
-                logits = self._runner.compute(plan)
-                self._record(plan, self._sample(plan, logits), start_ns)
+                results = self._sample(plan, self._runner.compute(plan))
+                self._runner.settle(plan, [result.accepted for result in results])
+                self.steps.note(plan, results, self._runner.usage(), planning_ns, start_ns)
+                self._record(plan, results, start_ns)
             except Exception:
                 _log.exception("a step failed")
                 self._fail(plan, "The engine failed while computing this request; the engine's log has the details.")
@@ -221,38 +258,81 @@ class Engine:
         self._work_waits.set()
 
     def _work(self) -> None:
+        checked = True
         while not self._closed:
-            if not self.step() and not self._advance_idle():
-                self._work_waits.wait()
+            if self.step():
+                checked = False
+            elif not self._advance_idle():
+                if not self._work_waits.wait(None if checked else IDLE_S):
+                    self._check_memory()
+                    checked = True
                 self._work_waits.clear()
+
+    def _check_memory(self) -> None:
+        """Look whether a page or a slot has been lost, while nobody waits."""
+        with self._stepping:
+            try:
+                self._runner.check()
+            except AssertionError:
+                _log.exception("the memory's books do not balance")
 
     def _advance_idle(self) -> bool:
         """One pass of a trace that waits, if there is one; requests go first."""
         with self._stepping:
             return self._idle.advance()
 
+    def _guess(self) -> None:
+        """Let those who want drafts have some for the coming step."""
+        for sequence in self._scheduler.running:
+            source = sequence.serving.drafts
+            # The pass gives a token of its own, so one draft fewer than tokens are wanted is of use.
+            useful = min(sequence.serving.n_drafts, sequence.max_new_tokens - sequence.n_new - 1)
+            if source != "none" and useful > 0 and sequence.phase == "decode" and not sequence.cancelled:
+                sequence.drafts = self._drafters[source].propose(sequence, useful)
+
     def _plan(self) -> StepPlan:
         with self._lock:
             plan = self._scheduler.plan()
+            now = clock()
             for sequence in plan.cancelled:
-                self._leave(sequence).recorder.ended("cancelled", clock())
+                self._leave(sequence).recorder.ended("cancelled", now)
+            for sequence in plan.admitted:
+                self._admitted(sequence, now)
+            for sequence, positions in plan.preempted:
+                self._live[sequence.run_id].recorder.preempted(now, positions)
             return plan
 
-    def _sample(self, plan: StepPlan, logits: NDArray[np.float32]) -> list[_Result]:
-        rows = iter(logits)
-        return [self._sample_one(part, next(rows) if part.gives_token else None) for part in plan.parts]
+    def _admitted(self, sequence: Sequence, now: int) -> None:
+        """Written where it tells something: a prefix was looked for, or the request comes back."""
+        if sequence.serving.reuse_prefix:
+            held = sequence.n_held
+            reused = Reused(held, self._runner.kv_bytes(held), self._runner.slot_bytes if held else 0)
+            self._live[sequence.run_id].recorder.admitted(now, reused)
+        elif sequence.n_refill > sequence.n_prompt:
+            self._live[sequence.run_id].recorder.admitted(now, None)
 
-    def _sample_one(self, part: Part, row: NDArray[np.float32] | None) -> _Result:
-        if row is None:
-            return _Result(None, clock())
-        sampling = self._live[part.sequence.run_id].request.sampling
+    def _sample(self, plan: StepPlan, logits: NDArray[np.float32]) -> list[Result]:
+        results, row = [], 0
+        for part in plan.parts:
+            results.append(self._sample_one(part, logits[row : row + part.n_logits]))
+            row += part.n_logits
+        return results
+
+    def _sample_one(self, part: Part, rows: NDArray[np.float32]) -> Result:
+        if not len(rows):
+            return Result((), clock())
+        live, n_new = self._live[part.sequence.run_id], part.sequence.n_new
+
+        def ends(token_id: int, n: int) -> bool:
+            return live.finish_reason(token_id, n_new + n, self.tokenizer.eos_ids) is not None
+
         try:
-            token_id = choose(row, sampling, len(part.sequence.tokens))
+            token_ids = verify(rows, part.drafts, live.request.sampling, len(part.sequence.tokens), ends)
         except NotFinite as error:
-            return _Result(None, clock(), str(error))
-        return _Result(Choice(token_id, row), clock())
+            return Result((), clock(), str(error))
+        return Result([Choice(token_id, row) for token_id, row in zip(token_ids, rows, strict=False)], clock())
 
-    def _record(self, plan: StepPlan, results: list[_Result], start_ns: int) -> None:
+    def _record(self, plan: StepPlan, results: list[Result], start_ns: int) -> None:
         step_weight_bytes = self._rates.weight_bytes(plan.n_tokens, plan.n_logits)
         for part, result in zip(plan.parts, results, strict=True):
             live = self._live[part.sequence.run_id]
@@ -260,12 +340,13 @@ class Engine:
                 self._fail(StepPlan([part]), result.failure)
                 continue
             if self._record_passes:
-                live.recorder.passed(part, result.choice, start_ns, result.end_ns, len(plan.parts), step_weight_bytes)
-            token_id = result.choice.token_id if result.choice else None
-            part.sequence.advance(part.n_tokens, token_id)
-            reason = None if token_id is None else live.finish_reason(token_id, self.tokenizer.eos_ids)
-            if reason:
-                self._finish(live.sequence).recorder.ended(reason, clock())
+                live.recorder.passed(part, result.choices, start_ns, result.end_ns, len(plan.parts), step_weight_bytes)
+            part.sequence.advance(part.n_tokens + result.accepted, [choice.token_id for choice in result.choices])
+            if result.choices:
+                newest = part.sequence.tokens[-1]
+                reason = live.finish_reason(newest, part.sequence.n_new, self.tokenizer.eos_ids)
+                if reason:
+                    self._finish(live.sequence).recorder.ended(reason, clock())
 
     def _finish(self, sequence: Sequence) -> LiveRun:
         with self._lock:
@@ -278,12 +359,18 @@ class Engine:
                 self._finish(part.sequence).recorder.failed("engine_failed", message, clock())
 
     def _leave(self, sequence: Sequence) -> LiveRun:
-        """Free what a sequence owned and tell those behind it; its last event is written by the caller."""
-        self._runner.release(sequence)
+        """Tell those behind a sequence that it has left; its last event is written by the caller."""
+        if sequence.serving.drafts != "none":
+            self._drafters[sequence.serving.drafts].forget(sequence)
         live = self._live.pop(sequence.run_id)
         for waiting, ahead in self._scheduler.waiting():
             self._live[waiting.run_id].moved_up(ahead, clock())
         return live
+
+    def _check_drafts(self, request: Request) -> None:
+        source = request.serving.drafts
+        if source != "none" and source not in self._drafters:
+            raise RequestError("no_draft_model", "No draft model is loaded here. Use prompt lookup, or no drafts.")
 
     def _check_open(self, run_id: str) -> None:
         if self._closed:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from engine.account.record import FinishReason
 from engine.loop.recorder import Recorder
 from engine.loop.request import Request
-from engine.loop.scheduler import Sequence
+from engine.loop.sequence import Sequence
 
 
 @dataclass(eq=False)
@@ -27,8 +27,8 @@ class LiveRun:
             self.ahead = ahead
             self.recorder.queued(at_ns, ahead)
 
-    def finish_reason(self, token_id: int, eos_ids: Set[int]) -> FinishReason | None:
-        """Whether the run is over now that its newest token is `token_id`."""
+    def finish_reason(self, token_id: int, n_new: int, eos_ids: Set[int]) -> FinishReason | None:
+        """Whether the run is over when its `n_new`-th new token is `token_id`."""
         if token_id in eos_ids and not self.request.sampling.ignore_eos:
             return "stop"
-        return "length" if self.sequence.n_new >= self.sequence.max_new_tokens else None
+        return "length" if n_new >= self.sequence.max_new_tokens else None

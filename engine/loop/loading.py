@@ -10,30 +10,76 @@ import torch
 
 from engine.account.cost import kv_bytes_per_position
 from engine.account.record import ModelShape
+from engine.loop.drafting.draft_model import DraftModel
+from engine.loop.model_folder import find_model, random_shape
 from engine.loop.runner import Runner
+from engine.memory.memory import Memory
+from engine.model.byte_tokens import ByteTokens
 from engine.model.model import Model
+from engine.model.random_weights import random_model
 from engine.model.tokenizer import Tokenizer
 
 KV_BUDGET_BYTES = 1 << 30
-"""Bound on the KV cache of one sequence: a model whose context needs more serves a shorter one."""
+"""Bound on the KV cache of all sequences together: a model whose context needs more serves a shorter one."""
 
-N_SEQUENCES = 2
-"""One request at a time, and a trace beside it."""
+N_CHECKPOINTS = 8
+"""Prefix checkpoints that are kept at most; each takes a state slot."""
+
+N_FOR_TRACES = 1
+"""A trace runs beside the requests."""
+
+
+class OtherVocabulary(ValueError):
+    """A draft model that speaks of other tokens than the model; its guesses would mean nothing."""
 
 
 class LoadedParts(NamedTuple):
     """What an engine is made of."""
 
     runner: Runner
-    tokenizer: Tokenizer
+    tokenizer: Tokenizer | ByteTokens
     shape: ModelShape
     context_length: int
+    draft_model: DraftModel | None
 
 
-def load_parts(folder: Path, *, threads: int | None = None) -> LoadedParts:
-    """Load model and tokenizer, take memory, and set the number of compute threads; raises `CheckpointError`."""
+def load_parts(
+    model: str | os.PathLike[str], *, threads: int | None, max_running: int, draft_model: str | os.PathLike[str] | None
+) -> LoadedParts:
+    """Load model and tokenizer, take memory, and set the number of compute threads.
+
+    Raises `ModelNotFound`, `CheckpointError`, `OtherVocabulary`.
+    """
     torch.set_num_threads(threads or min(2, os.cpu_count() or 1))
-    model, tokenizer = Model.load(folder), Tokenizer(folder)
-    context_length = min(model.shape.context_length, KV_BUDGET_BYTES // max(1, kv_bytes_per_position(model.shape)))
-    memory = model.new_memory(n_slots=N_SEQUENCES, n_positions=N_SEQUENCES * context_length)
-    return LoadedParts(Runner(model, memory), tokenizer, model.shape, context_length)
+    loaded, tokenizer = load_model(model)
+    memory = new_memory(loaded, max_running + N_CHECKPOINTS + N_FOR_TRACES, max_running)
+    positions = memory.pages.n_positions
+    return LoadedParts(
+        Runner(loaded, memory, N_CHECKPOINTS),
+        tokenizer,
+        loaded.shape,
+        min(loaded.shape.context_length, positions),
+        _load_drafts(find_model(draft_model), tokenizer, max_running) if draft_model else None,
+    )
+
+
+def load_model(model: str | os.PathLike[str]) -> tuple[Model, Tokenizer | ByteTokens]:
+    """A model with its tokenizer, by name or folder, or `random:<shape>`; raises `ModelNotFound`, `CheckpointError`."""
+    if shape := random_shape(model):
+        return random_model(shape), ByteTokens()
+    folder = find_model(model)
+    return Model.load(folder), Tokenizer(folder)
+
+
+def new_memory(model: Model, n_slots: int, n_full: int) -> Memory:
+    """Memory for `n_slots` sequences, `n_full` of them at full context or as much as the budget allows."""
+    most = KV_BUDGET_BYTES // max(1, kv_bytes_per_position(model.shape))
+    return model.new_memory(n_slots=n_slots, n_positions=min(most, n_full * model.shape.context_length))
+
+
+def _load_drafts(folder: Path, tokenizer: Tokenizer | ByteTokens, max_running: int) -> DraftModel:
+    if Tokenizer(folder).vocabulary != tokenizer.vocabulary:
+        raise OtherVocabulary(f"{folder.name} has another vocabulary than the model that it should guess for.")
+    model = Model.load(folder)
+    # A guess runs ahead on a copy, one at a time.
+    return DraftModel(model, new_memory(model, max_running + 1, max_running))

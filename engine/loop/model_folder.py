@@ -1,9 +1,16 @@
-"""Where a model's folder is, by its name."""
+"""Where a model's folder is, by its name; and which names stand for a shape that is filled with random weights."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+
+from engine.account.cost import PRESET_SHAPES
+from engine.account.record import ModelShape
+from engine.fetch.catalogue import CATALOGUE
+
+RANDOM = "random:"
+"""Before the name of a shape: that model with random weights, for timing."""
 
 BUNDLED = Path(__file__).resolve().parents[2] / "models"
 """What ships with the project."""
@@ -30,7 +37,20 @@ def find_model(model: str | os.PathLike[str]) -> Path:
     known = ", ".join(known_models()) or "none"
     raise ModelNotFound(
         f"There is no model {os.fspath(model)!r}. Models here: {known}. A path to a model folder works, too."
+        + (f" It can be brought here with: python -m engine fetch {model}" if model in CATALOGUE else "")
     )
+
+
+def random_shape(model: str | os.PathLike[str]) -> ModelShape | None:
+    """The shape that `random:<name>` stands for; None for any other name. Raises `ModelNotFound`."""
+    if not isinstance(model, str) or not model.startswith(RANDOM):
+        return None
+    shapes = {name.lower(): shape for name, shape in PRESET_SHAPES.items()}
+    name = model.removeprefix(RANDOM).lower()
+    if name not in shapes:
+        known = ", ".join(RANDOM + known for known in shapes)
+        raise ModelNotFound(f"There is no shape {name!r} to fill with random weights. There are: {known}.")
+    return shapes[name]
 
 
 def known_models() -> list[str]:

@@ -1,33 +1,61 @@
-"""What the engine needs of its two parts. Real ones need torch; tests of the loop use ones that do not."""
+"""What the engine needs of its parts. Real ones need torch; tests of the loop use ones that do not."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.account.record import Device, Token
-from engine.loop.scheduler import Sequence, StepPlan
+from engine.loop.room import Room
+from engine.loop.sequence import Draft, Sequence, StepPlan
+
+if TYPE_CHECKING:
+    from engine.model.chat_template import ChatTemplate
 
 
-class Computes(Protocol):
+class Computes(Room, Protocol):
     """What the engine needs of a runner; `engine.loop.runner.Runner` is the real one."""
 
     def compute(self, plan: StepPlan) -> NDArray[np.float32]:
-        """Logits [n, vocab] of the parts that give a token; the record reads them later, so they must not change."""
+        """Logits [n, vocab] of the parts that give a token, 1 + drafts rows each; the record reads them later, so they
+        must not change.
+        """
 
-    def release(self, sequence: Sequence) -> None:
-        """Free what the sequence owned."""
+    def settle(self, plan: StepPlan, accepted: list[int]) -> None:
+        """Keep of each part its known tokens and so many of its drafts; before the sequences advance."""
+
+    def check(self) -> None:
+        """Raise if the memory's books do not balance; between steps."""
+
+    def kv_bytes(self, positions: int) -> int:
+        """Bytes of keys and values of so many positions."""
+
+    @property
+    def slot_bytes(self) -> int:
+        """Bytes of one sequence's states and windows."""
 
     def device(self) -> Device:
         """What computes."""
+
+
+class Drafts(Protocol):
+    """Who guesses tokens ahead; `engine.loop.drafting` has two."""
+
+    def propose(self, sequence: Sequence, n_drafts: int) -> list[Draft]:
+        """At most so many guesses at what follows the sequence's tokens; none is fine."""
+
+    def forget(self, sequence: Sequence) -> None:
+        """The sequence has left."""
 
 
 class Tokenizes(Protocol):
     """What the engine needs of a tokenizer; `engine.model.tokenizer.Tokenizer` is the real one."""
 
     eos_ids: frozenset[int]
+    chat_template: ChatTemplate | None
+    """How messages become a prompt; None for a model that only continues text."""
 
     @property
     def longest_token_bytes(self) -> int:

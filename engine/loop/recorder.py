@@ -8,16 +8,16 @@ each would cost several times as much, since its code would have to come back in
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Sequence as Many
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from engine import __version__
 from engine.account.cost import Rates
 from engine.account.record import (
+    Admitted,
     Candidate,
     Device,
     Emission,
@@ -28,21 +28,24 @@ from engine.account.record import (
     ModelShape,
     Pass,
     Phase,
+    Preempted,
     Queued,
     Sampling,
     Token,
 )  # fmt: skip
 from engine.loop.request import Request
+from engine.loop.result import Choice
 from engine.loop.run_log import RunLog
 from engine.loop.sampler import odds
-from engine.loop.scheduler import Part
+from engine.loop.sequence import Part
 
 
-class Choice(NamedTuple):
-    """A token that a pass gave, and the logits [vocab] that it was chosen from; nobody writes to them any more."""
+class Reused(NamedTuple):
+    """What a prefix checkpoint gave: positions that need no computing, bytes shared, bytes copied; zeros if none."""
 
-    token_id: int
-    logits: NDArray[np.float32]
+    positions: int
+    kv_bytes: int
+    state_bytes: int
 
 
 class PassNote(NamedTuple):
@@ -58,7 +61,9 @@ class PassNote(NamedTuple):
     start_ns: int
     end_ns: int
     step_weight_bytes: int
-    choice: Choice | None
+    choices: Many[Choice]
+    drafted: int
+    recomputes: bool
 
     def event(self) -> Pass:
         """The pass with its costs and odds."""
@@ -79,7 +84,7 @@ class Recorder:
         self._token = token
         self._n_passes = 0
 
-    def header(self, prompt_ids: list[int], shape: ModelShape, device: Device) -> None:
+    def header(self, prompt_ids: list[int], shape: ModelShape, device: Device, ticket: int) -> None:
         """First line: what was asked, of which model, on which machine."""
         self.log.append(
             Header(
@@ -93,6 +98,8 @@ class Recorder:
                 prompt_tokens=[self._token(i) for i in prompt_ids],
                 sampling=self._sampling,
                 engine_version=__version__,
+                serving=self._request.serving,
+                ticket=ticket,
             )
         )
 
@@ -100,27 +107,39 @@ class Recorder:
         """The request waits behind `ahead` others."""
         self.log.append(Queued(len(self.log), at_ns - self._arrival_ns, ahead))
 
+    def admitted(self, at_ns: int, reused: Reused | None) -> None:
+        """The request joins the batch; `reused` says what a prefix checkpoint gave it, if one was looked for."""
+        self.log.append(Admitted(len(self.log), at_ns - self._arrival_ns, *(reused or ())))
+
+    def preempted(self, at_ns: int, positions: int) -> None:
+        """The request gave up the memory of so many positions."""
+        self.log.append(Preempted(len(self.log), at_ns - self._arrival_ns, positions))
+
     def passed(
-        self, part: Part, choice: Choice | None, start_ns: int, end_ns: int, shared_by: int, step_weight_bytes: int
+        self, part: Part, choices: Many[Choice], start_ns: int, end_ns: int, shared_by: int, step_weight_bytes: int
     ) -> None:
-        """One pass is over; `part` as it was before the pass, `choice` the token that it gave, if any."""
+        """One pass is over; `part` as it was before the pass, `choices` the tokens that it gave."""
         self.log.append(
             PassNote(
-                self, len(self.log), self._n_passes, part.phase, part.token_ids, part.sequence.n_held, shared_by,
-                start_ns, end_ns, step_weight_bytes, choice,
+                self, len(self.log), self._n_passes, part.phase, part.token_ids, part.start, shared_by,
+                start_ns, end_ns, step_weight_bytes, choices, len(part.drafts), part.sequence.recomputes,
             )
         )  # fmt: skip
         self._n_passes += 1
 
     def write(self, note: PassNote) -> Pass:
         """Turn a note into the event; on whatever thread reads first."""
-        n_tokens = len(note.token_ids)
-        n_logits = 0 if note.choice is None else 1
-        cost = self._rates.pass_cost(note.start_position, n_tokens, n_logits, note.step_weight_bytes)
-        emitted = [] if note.choice is None else [self._emission(note.choice, note.start_position + n_tokens)]
+        accepted = max(len(note.choices) - 1, 0)
+        n_known = len(note.token_ids) - note.drafted
+        cost = self._rates.pass_cost(
+            note.start_position, len(note.token_ids), len(note.choices) and note.drafted + 1, note.step_weight_bytes,
+            drafted=note.drafted, accepted=accepted, kept=not note.recomputes,
+        )  # fmt: skip
+        first = note.start_position + n_known
+        emitted = [self._emission(choice, first + place) for place, choice in enumerate(note.choices)]
         return Pass(
             note.place, note.number, note.phase, note.token_ids, note.start_position, note.shared_by,
-            note.start_ns - self._arrival_ns, note.end_ns - self._arrival_ns, *cost, emitted,
+            note.start_ns - self._arrival_ns, note.end_ns - self._arrival_ns, *cost, emitted, note.drafted, accepted,
         )  # fmt: skip
 
     def ended(self, reason: FinishReason, at_ns: int) -> None:

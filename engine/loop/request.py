@@ -12,12 +12,14 @@ import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import get_args
 
 import msgspec
 
-from engine.account.record import Sampling
+from engine.account.record import CacheMode, DraftSource, Sampling, Serving
 
 MAX_TEMPERATURE = 100.0
+MAX_DRAFTS = 16
 MAX_SEED = 2**53 - 1
 """A browser reads the record, too, and holds integers exactly only up to here."""
 
@@ -28,7 +30,8 @@ class RequestError(ValueError):
     """A request that cannot be served as asked.
 
     `code` is for programs (`empty_prompt`, `not_text`, `prompt_too_long`, `too_many_new_tokens`, `bad_sampling`,
-    `bad_request_id`, `duplicate_request_id`, `engine_closed`); `message` is for the person who asked.
+    `bad_serving`, `no_draft_model`, `bad_request_id`, `duplicate_request_id`, `engine_closed`); `message` is for the
+    person who asked.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -58,16 +61,17 @@ class SamplingParams(Sampling, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Request:
-    """A prompt, how to sample, and optionally an id of one's own (else 128 random bits in hexadecimal).
+    """A prompt, how to sample, how to serve it, and optionally an id (else 128 random bits in hexadecimal).
 
     Whitespace alone is a prompt (the model reads it as tokens like any other); nothing at all is not. Control
-    characters are passed to the tokenizer as they are. Raises `RequestError` with code `not_text`, `empty_prompt` or
-    `bad_request_id`.
+    characters are passed to the tokenizer as they are. Raises `RequestError` with code `not_text`, `empty_prompt`,
+    `bad_serving` or `bad_request_id`.
     """
 
     prompt: str
     sampling: Sampling = field(default_factory=SamplingParams)
     request_id: str | None = None
+    serving: Serving = field(default_factory=Serving)
 
     def __post_init__(self) -> None:
         _check_text(self.prompt)
@@ -75,6 +79,7 @@ class Request:
             raise RequestError("bad_sampling", "The sampling settings must be a SamplingParams object.")
         if not isinstance(self.sampling, SamplingParams):
             object.__setattr__(self, "sampling", SamplingParams(**msgspec.structs.asdict(self.sampling)))
+        _check_serving(self.serving)
         if self.request_id is not None and not _is_request_id(self.request_id):
             raise RequestError("bad_request_id", "A request id is 1 to 64 letters, digits, hyphens or underscores.")
 
@@ -133,6 +138,24 @@ def _check_text(prompt: object) -> None:
             f"Character {error.start + 1:,} of the prompt is half a character ({code}, a surrogate without its other "
             "half), so the prompt is not valid text.",
         ) from None
+
+
+def _check_serving(serving: object) -> None:
+    if not isinstance(serving, Serving):
+        raise RequestError("bad_serving", "The serving settings must be a Serving object.")
+    known = {"cache": get_args(CacheMode), "drafts": get_args(DraftSource)}
+    for name, choices in known.items():
+        if getattr(serving, name) not in choices:
+            raise RequestError("bad_serving", f"{name} must be one of {', '.join(choices)}.")
+    whole = isinstance(serving.n_drafts, int) and not isinstance(serving.n_drafts, bool)
+    if not whole or not 1 <= serving.n_drafts <= MAX_DRAFTS:
+        raise RequestError("bad_serving", f"n_drafts must be a whole number from 1 to {MAX_DRAFTS}.")
+    if serving.cache == "recomputed" and (serving.drafts != "none" or serving.reuse_prefix):
+        raise RequestError(
+            "bad_serving",
+            "A request that keeps nothing between passes can neither check drafts nor reuse a prefix: "
+            "both need the cache.",
+        )
 
 
 def _kind(value: object) -> str:

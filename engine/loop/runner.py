@@ -1,8 +1,12 @@
-"""From a plan to logits: gives each sequence its memory, packs the batch, calls the model."""
+"""From a plan to logits: gives each sequence its memory, packs the batch, calls the model, settles what is kept.
+
+It is also the scheduler's `Room`: whoever plans takes pages and slots here, whoever computes finds them taken.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence as Many
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -10,9 +14,14 @@ from numpy.typing import NDArray
 
 from engine.account.hardware import describe_device
 from engine.account.record import Device
-from engine.loop.scheduler import Sequence, StepPlan
+from engine.loop.room import Usage
+from engine.loop.sequence import Part, Sequence, StepPlan
+from engine.memory.errors import OutOfMemory
 from engine.memory.memory import Holding, Memory
+from engine.memory.pages import pages_for
+from engine.memory.prefix import PrefixCache, open_or_make_room
 from engine.model.batch import Batch, Span
+from engine.model.journal import Journal
 from engine.model.model import Model
 from kernels.dispatch import in_use
 
@@ -20,37 +29,113 @@ from kernels.dispatch import in_use
 class Runner:
     """The model and its memory. Only the thread that steps the engine may call it."""
 
-    def __init__(self, model: Model, memory: Memory) -> None:
+    def __init__(self, model: Model, memory: Memory, max_checkpoints: int = 0) -> None:
         self.model = model
         self.memory = memory
+        self.prefixes = PrefixCache(memory, max_checkpoints)
         self._holdings: dict[Sequence, Holding] = {}
+        self._journal: Journal | None = None
+
+    def enter(self, sequence: Sequence) -> bool:
+        """See `Room`. Lets nobody in whose known tokens have no pages: they would be taken from others at once."""
+        holding = self._open(sequence)
+        if holding is None:
+            return False
+        needed = pages_for(len(sequence.tokens)) - len(holding.pages)
+        while self.memory.pages.n_free < needed and self.prefixes.evict():
+            pass
+        if self.memory.pages.n_free < needed and self._holdings:
+            self.memory.close(holding)
+            return False
+        self._holdings[sequence] = holding
+        sequence.n_held = holding.length
+        return True
+
+    def reserve(self, sequence: Sequence, n_tokens: int) -> bool:
+        """See `Room`. Checkpoints give way to sequences."""
+        while True:
+            try:
+                self.memory.extend(self._holdings[sequence], n_tokens)
+                return True
+            except OutOfMemory:
+                if not self.prefixes.evict():
+                    return False
+
+    def leave(self, sequence: Sequence) -> None:
+        """See `Room`. A finished sequence that may be continued leaves a checkpoint of all it held."""
+        holding = self._holdings.pop(sequence, None)
+        if holding is None:
+            return
+        # Room that was reserved and not computed in (a step that failed) is not part of what is held.
+        if sequence.serving.reuse_prefix and 0 < sequence.n_held == holding.length and sequence.phase == "decode":
+            self.prefixes.keep(sequence.tokens[: sequence.n_held], holding)
+        self.memory.close(holding)
+
+    def usage(self) -> Usage:
+        """See `Room`."""
+        pages, slots = self.memory.pages, self.memory.slots
+        return Usage(pages.n_pages - pages.n_free, pages.n_pages, slots.n_slots - slots.n_free, slots.n_slots)
 
     def compute(self, plan: StepPlan) -> NDArray[np.float32]:
-        """Run the plan's tokens through the model. Logits [n, vocab] of the parts that give a token, in their order.
-
-        Raises `OutOfMemory` when pages or slots run out.
+        """Run the plan's tokens through the model. Logits [n, vocab] of the parts that give a token, in their order;
+        a part with g drafts has 1 + g rows.
         """
-        spans = []
-        for part in plan.parts:
-            holding = self._holding(part.sequence)
-            start = self.memory.extend(holding, part.n_tokens)
-            assert start == part.sequence.n_held
-            spans.append(Span(part.token_ids, start, part.phase, holding, "last" if part.gives_token else "none"))
-        logits: NDArray[Any] = self.model.forward(Batch.of(spans), self.memory).numpy()
+        batch = Batch.of([self._span(part) for part in plan.parts])
+        self._journal = Journal() if batch.drafted is not None else None
+        logits: NDArray[Any] = self.model.forward(batch, self.memory, self._journal).numpy()
         return logits
 
-    def release(self, sequence: Sequence) -> None:
-        """Free what the sequence owned; one that never ran owns nothing."""
-        holding = self._holdings.pop(sequence, None)
-        if holding is not None:
-            self.memory.close(holding)
+    def settle(self, plan: StepPlan, accepted: Many[int]) -> None:
+        """Keep of each part what counts: its known tokens and the first `accepted` drafts. Call it after every step,
+        before the sequences advance.
+        """
+        if self._journal is not None:
+            rows = [part.n_tokens + n if part.drafts else -1 for part, n in zip(plan.parts, accepted, strict=True)]
+            self._journal.fold(rows)
+        for part, n_accepted in zip(plan.parts, accepted, strict=True):
+            holding = self._holdings[part.sequence]
+            if part.sequence.recomputes:
+                self.memory.clear(holding)
+            elif n_accepted < len(part.drafts):
+                self.memory.truncate(holding, part.start + part.n_tokens + n_accepted)
+            if part.phase == "prefill" and part.sequence.serving.reuse_prefix:
+                self._checkpoint(part, holding)
 
     def device(self) -> Device:
         """What computes here: read when asked, since threads and kernels can be changed while the engine lives."""
         return describe_device(threads=torch.get_num_threads(), kernels=in_use())
 
-    def _holding(self, sequence: Sequence) -> Holding:
-        holding = self._holdings.get(sequence)
-        if holding is None:
-            holding = self._holdings[sequence] = self.memory.open()
-        return holding
+    def check(self) -> None:
+        """Raise IntegrityError if a page or a slot is lost or has two owners; between steps."""
+        self.memory.check_integrity()
+
+    def kv_bytes(self, positions: int) -> int:
+        """Bytes of keys and values of so many positions."""
+        return positions * self.memory.pages.bytes_per_position
+
+    @property
+    def slot_bytes(self) -> int:
+        """Bytes of one sequence's states and windows."""
+        return self.memory.slots.state_bytes + self.memory.slots.window_bytes
+
+    def _open(self, sequence: Sequence) -> Holding | None:
+        if not sequence.serving.reuse_prefix or sequence.recomputes:
+            return open_or_make_room(self.memory, self.prefixes)
+        branch = self.prefixes.branch(sequence.tokens[: sequence.n_prompt])
+        sequence.checkpoint_at = [branch] if branch else []
+        try:
+            holding = self.prefixes.open(sequence.tokens)
+        except OutOfMemory:
+            holding = None
+        return holding or open_or_make_room(self.memory, self.prefixes)
+
+    def _checkpoint(self, part: Part, holding: Holding) -> None:
+        sequence = part.sequence
+        if holding.length == sequence.n_prompt or holding.length in sequence.checkpoint_at:
+            self.prefixes.keep(sequence.tokens[: holding.length], holding)
+
+    def _span(self, part: Part) -> Span:
+        logits: Literal["none", "last", "all"] = "none" if not part.gives_token else "all" if part.drafts else "last"
+        holding = self._holdings[part.sequence]
+        assert holding.length == part.start + part.n_rows
+        return Span(part.token_ids, part.start, part.phase, holding, logits, drafted=bool(part.drafts))

@@ -61,11 +61,28 @@ def choose(row: NDArray[np.float32], sampling: Sampling, position: int) -> int:
     if sampling.temperature == 0.0:
         return best
     tempered, kept = _distribution(row, top, sampling)
-    cumulative = np.cumsum(tempered if kept is None else tempered[kept])
-    # Below the total even after rounding, so that no token of probability 0 is ever drawn.
-    target = min(uniform(sampling.seed, position) * cumulative[-1], np.nextafter(cumulative[-1], 0.0))
-    place = int(np.searchsorted(cumulative, target, side="right"))
+    place = draw(tempered if kept is None else tempered[kept], uniform(sampling.seed, position))
     return place if kept is None else int(kept[place])
+
+
+def draw(weights: Floats, number: float) -> int:
+    """The place in `weights` [n] (at least one positive) that a number in [0, 1) points to, in proportion to them."""
+    cumulative = np.cumsum(weights)
+    # Below the total even after rounding, so that no token of probability 0 is ever drawn.
+    target = min(number * cumulative[-1], np.nextafter(cumulative[-1], 0.0))
+    return int(np.searchsorted(cumulative, target, side="right"))
+
+
+def distribution(row: NDArray[np.float32], sampling: Sampling) -> Floats:
+    """The probabilities [vocab] that a token is drawn from: after temperature (above 0), top-k and top-p, sum 1.
+
+    Raises `NotFinite`.
+    """
+    top = float(row[int(row.argmax())])
+    if not math.isfinite(top):
+        raise NotFinite("The model's logits are not finite numbers.")
+    tempered, kept = _distribution(row, top, sampling)
+    return tempered if kept is None else _sampled(tempered, kept, np.arange(tempered.size))
 
 
 def odds(row: NDArray[np.float32], sampling: Sampling, token_id: int) -> Odds:
@@ -106,9 +123,10 @@ def _reached_by(scores: Floats, count: int) -> np.floating:
     return np.partition(scores, -count)[-count]
 
 
-def uniform(seed: int, position: int) -> float:
-    """The random number in [0, 1) that belongs to this seed and position, with 53 bits."""
-    raw = int(np.random.Philox(key=seed, counter=position).random_raw())
+def uniform(seed: int, position: int, stream: int = 0) -> float:
+    """The random number in [0, 1) that belongs to this seed and position, with 53 bits; one for each `stream`."""
+    # The counter has 256 bits; streams lie 2^64 apart, further than any position reaches.
+    raw = int(np.random.Philox(key=seed, counter=position + (stream << 64)).random_raw())
     return (raw >> 11) * 2.0**-53
 
 

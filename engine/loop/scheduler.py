@@ -1,93 +1,36 @@
 r"""Who takes part in the next step, decided in plain Python: no tensors, no clock, no torch.
 
-The scheduler keeps two lines of sequences, waiting and running, and each `plan()` says which of the running ones take
-part in the next step and with how many tokens. Today's policy is first come, first served, up to `max_running` at a
-time, every prompt in one pass; another policy replaces `_admit` and `_part` and nothing else.
+The scheduler keeps two lines of sequences, waiting and running. Each `plan()` lets in whom the policy and the memory
+allow, and says which of the running ones take part in the next step and with how many tokens.
 
     add -> waiting --plan admits--> running --finish--> gone
-              \______________ cancel: leaves at the next plan _______/
+              ^  \____________ cancel: leaves at the next plan _______/
+              |_________________/
+           memory ran out: the youngest gives its own back and is first in line again
+
+Nobody starves: the line is served in order of arrival, only the youngest is ever preempted, and the oldest can always
+take what the others hold. A policy chooses the order within a step (`engine.loop.policy`).
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 
 import msgspec
 
 from engine.account.record import Phase
+from engine.account.step_record import Wait
+from engine.loop.policy import Policy
+from engine.loop.room import Plenty, Room
+from engine.loop.sequence import Part, Sequence, StepPlan
 
-
-@dataclass(eq=False)
-class Sequence:
-    """The tokens of one request and how far they have come.
-
-    Always `0 <= n_held < len(tokens)`: the newest token has been sampled but has not been through the model yet.
-    """
-
-    run_id: str
-    tokens: list[int]
-    """Prompt first, then what was generated."""
-    n_prompt: int
-    max_new_tokens: int
-    n_held: int = 0
-    """Positions that have been through the model."""
-    cancelled: bool = False
-
-    @property
-    def n_new(self) -> int:
-        """Tokens generated so far."""
-        return len(self.tokens) - self.n_prompt
-
-    @property
-    def phase(self) -> Phase:
-        """Prefill until the whole prompt has been through the model."""
-        return "prefill" if self.n_held < self.n_prompt else "decode"
-
-    def advance(self, n_tokens: int, sampled: int | None) -> None:
-        """Take a pass's result: `n_tokens` more are held, and perhaps a new token is known."""
-        self.n_held += n_tokens
-        if sampled is not None:
-            self.tokens.append(sampled)
-        assert 0 <= self.n_held < len(self.tokens)
-
-
-@dataclass(frozen=True)
-class Part:
-    """One sequence's share in a step: its next `n_tokens` tokens."""
-
-    sequence: Sequence
-    n_tokens: int
-    phase: Phase
-
-    @property
-    def token_ids(self) -> list[int]:
-        """The tokens that go in."""
-        held = self.sequence.n_held
-        return self.sequence.tokens[held : held + self.n_tokens]
-
-    @property
-    def gives_token(self) -> bool:
-        """Only the pass that takes in the newest known token tells the next one."""
-        return self.sequence.n_held + self.n_tokens == len(self.sequence.tokens)
-
-
-@dataclass(frozen=True)
-class StepPlan:
-    """The next step: who takes part, and who leaves before it because it was cancelled."""
-
-    parts: list[Part] = field(default_factory=list)
-    cancelled: list[Sequence] = field(default_factory=list)
-
-    @property
-    def n_tokens(self) -> int:
-        """Tokens that the step takes in over all its parts."""
-        return sum(part.n_tokens for part in self.parts)
-
-    @property
-    def n_logits(self) -> int:
-        """Positions whose odds are asked for."""
-        return sum(part.gives_token for part in self.parts)
+FULL_BATCH = "as many run as may at once"
+STATIC_BATCH = "a batch is under way, and nobody joins a static one"
+NO_MEMORY = "too little memory is free for it"
+BEHIND = "others are before it"
+PROMPTS_FIRST = "prompts go first"
+BUDGET = "the step is full"
 
 
 class BatchRow(msgspec.Struct, frozen=True):
@@ -101,15 +44,21 @@ class BatchRow(msgspec.Struct, frozen=True):
     positions_held: int
     waiting_for: str | None = None
     """Why it waits, in words; None if it runs."""
+    ticket: int = 0
+    """Its number at the engine; its own record has it, too, so that its owner can find the row."""
 
 
 class Scheduler:
-    """First come, first served, `max_running` sequences at a time."""
+    """The two lines and the rules. Changed by one thread at a time; the engine holds a lock around every call."""
 
-    def __init__(self, max_running: int = 1) -> None:
-        self.max_running = max_running
+    def __init__(self, policy: Policy | None = None, room: Room | None = None) -> None:
+        self.policy = policy or Policy()
+        """May be replaced at any time; the next plan follows it."""
+        self.room: Room = room or Plenty()
         self._waiting: deque[Sequence] = deque()
         self._running: list[Sequence] = []
+        self._blocked = BEHIND
+        """Why the first in line waits."""
 
     def add(self, sequence: Sequence) -> int:
         """Put a sequence at the end of the line; returns how many requests are before it, running ones included."""
@@ -117,14 +66,25 @@ class Scheduler:
         return len(self._running) + len(self._waiting) - 1
 
     def plan(self) -> StepPlan:
-        """The next step; without parts if there is nothing to compute."""
+        """The next step; without parts if there is nothing to compute. Takes the room that its parts need."""
         cancelled = self._drop_cancelled()
-        self._admit()
-        return StepPlan([self._part(sequence) for sequence in self._running], cancelled)
+        admitted = self._admit()
+        preempted: list[tuple[Sequence, int]] = []
+        parts = self._fill(preempted)
+        while self._running and not parts:
+            # Those whom the policy would have served gave their memory up; the others need not wait for the next plan.
+            parts = self._fill(preempted)
+        return StepPlan(parts, cancelled, admitted, preempted, self._waits(parts))
 
     def finish(self, sequence: Sequence) -> None:
-        """A running sequence has all its tokens, or has failed."""
+        """A running sequence has all its tokens, or has failed: its memory is free again."""
         self._running.remove(sequence)
+        self.room.leave(sequence)
+
+    @property
+    def running(self) -> list[Sequence]:
+        """Who takes part in steps now, oldest first."""
+        return self._running
 
     def waiting(self) -> list[tuple[Sequence, int]]:
         """Who waits, in order, each with the number of requests before it."""
@@ -136,24 +96,116 @@ class Scheduler:
         running = [_row(sequence, sequence.phase, None) for sequence in self._running]
         return running + [_row(sequence, None, self._reason(ahead)) for sequence, ahead in self.waiting()]
 
-    def _admit(self) -> None:
-        while self._waiting and len(self._running) < self.max_running:
-            self._running.append(self._waiting.popleft())
+    def _admit(self) -> list[Sequence]:
+        admitted: list[Sequence] = []
+        joining_allowed = self.policy.name != "static" or not self._running
+        while self._waiting:
+            self._blocked = STATIC_BATCH if not joining_allowed else FULL_BATCH
+            if not joining_allowed or len(self._running) >= self.policy.max_running:
+                break
+            self._blocked = NO_MEMORY
+            if not self.room.enter(self._waiting[0]):
+                break
+            sequence = self._waiting.popleft()
+            self._running.append(sequence)
+            admitted.append(sequence)
+        return admitted
 
-    def _part(self, sequence: Sequence) -> Part:
-        return Part(sequence, len(sequence.tokens) - sequence.n_held, sequence.phase)
+    def _fill(self, preempted: list[tuple[Sequence, int]]) -> list[Part]:
+        """Go through the running sequences in the policy's order and give each what budget and memory allow."""
+        budget = self.policy.token_budget
+        order, prompt_budget = self._order()
+        parts: list[Part] = []
+        gone: set[Sequence] = set()
+        for sequence in order:
+            if sequence in gone:
+                continue
+            bound = min(budget, prompt_budget) if sequence.phase == "prefill" else budget
+            wanted = _wanted(sequence, bound, first=not parts)
+            if not wanted:
+                continue
+            if not self._take_room(sequence, wanted, parts, preempted, gone):
+                continue
+            parts.append(wanted)
+            budget -= wanted.n_rows
+            if wanted.phase == "prefill":
+                prompt_budget -= wanted.n_rows
+        return parts
+
+    def _order(self) -> tuple[Iterable[Sequence], int]:
+        """The sequences that this step may serve, in order, and the most prompt tokens that it may take in."""
+        policy, running = self.policy, self._running
+        decoding = [sequence for sequence in running if sequence.phase == "decode"]
+        if len(decoding) in (0, len(running)):
+            return running, policy.token_budget
+        prefilling = [sequence for sequence in running if sequence.phase == "prefill"]
+        if policy.name == "prefill_first":
+            return prefilling, policy.token_budget
+        if policy.name == "decode_first":
+            return decoding + prefilling, policy.prompt_bound
+        return running, policy.prompt_bound
+
+    def _take_room(
+        self, sequence: Sequence, part: Part, parts: list[Part], preempted: list[tuple[Sequence, int]],
+        gone: set[Sequence],
+    ) -> bool:  # fmt: skip
+        """Take the memory of a part; the youngest sequences give theirs back until there is enough.
+
+        False if the sequence itself was the youngest.
+        """
+        while not self.room.reserve(sequence, part.n_rows):
+            victim = self._running.pop()
+            self.room.leave(victim)
+            gone.add(victim)
+            preempted.append((victim, victim.n_held))
+            victim.start_over()
+            self._waiting.appendleft(victim)
+            parts[:] = [one for one in parts if one.sequence is not victim]
+            if victim is sequence:
+                assert self._running or not preempted, "one sequence alone always fits: the engine checks at submission"
+                return False
+        return True
 
     def _drop_cancelled(self) -> list[Sequence]:
         leaving = [sequence for sequence in (*self._running, *self._waiting) if sequence.cancelled]
         if leaving:
             self._running = [sequence for sequence in self._running if not sequence.cancelled]
             self._waiting = deque(sequence for sequence in self._waiting if not sequence.cancelled)
+            for sequence in leaving:
+                self.room.leave(sequence)
         return leaving
 
+    def _waits(self, parts: list[Part]) -> list[Wait]:
+        """Why whoever takes no part in the step does not."""
+        waits: list[Wait] = []
+        if len(parts) < len(self._running):
+            served = {part.sequence for part in parts}
+            reason = PROMPTS_FIRST if self.policy.name == "prefill_first" else BUDGET
+            waits = [Wait(sequence.ticket, reason) for sequence in self._running if sequence not in served]
+        for place, sequence in enumerate(self._waiting):
+            waits.append(Wait(sequence.ticket, BEHIND if place else self._blocked))
+        return waits
+
     def _reason(self, ahead: int) -> str:
-        turns = "one at a time" if self.max_running == 1 else f"{self.max_running} at a time"
-        return f"{ahead} before it; requests are served {turns}" if ahead >= self.max_running else "the next step"
+        return "the next step" if ahead < self.policy.max_running else f"{ahead} before it"
+
+
+def _wanted(sequence: Sequence, bound: int, *, first: bool) -> Part | None:
+    """What the next step would do for a sequence within `bound` tokens; None if that is nothing."""
+    phase = sequence.phase
+    known = len(sequence.tokens) - sequence.n_held
+    if sequence.recomputes:
+        # A whole prefix cannot be cut: nothing would be kept of its first half.
+        return Part(sequence, known, phase) if known <= bound or first else None
+    if bound < 1:
+        return None
+    if phase == "decode":
+        return Part(sequence, known, phase, sequence.drafts[: bound - known])
+    stop = next((at - sequence.n_held for at in sequence.checkpoint_at if at > sequence.n_held), known)
+    return Part(sequence, min(known, bound, stop), phase)
 
 
 def _row(sequence: Sequence, phase: Phase | None, reason: str | None) -> BatchRow:
-    return BatchRow(phase, sequence.n_prompt, sequence.n_new, sequence.max_new_tokens, sequence.n_held, reason)
+    return BatchRow(
+        phase, sequence.n_prompt, sequence.n_new, sequence.max_new_tokens, sequence.n_held, reason, sequence.ticket
+    )

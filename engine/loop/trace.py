@@ -71,8 +71,8 @@ def _check(runner: Runner, run: Run, layer: int, head: int) -> None:
 def _replay(
     runner: Runner, token: Callable[[int], Token], run: Run, layer: int, head: int
 ) -> Generator[None, None, TraceRecord]:
-    passes = yield from _time_layers(runner, run.passes)
-    ids = [i for one in run.passes for i in one.token_ids]
+    ids = _held_tokens(run)
+    passes = yield from _time_layers(runner, run.passes, ids)
     gates, state = yield from _watch_tokens(runner, ids, layer, head)
     return TraceRecord(
         run_id=run.header.run_id,
@@ -87,25 +87,48 @@ def _replay(
     )
 
 
-def _time_layers(runner: Runner, passes: list[Pass]) -> Generator[None, None, list[PassTimes]]:
-    """Replay pass by pass, as the run went, reading the clock at every layer."""
+def _held_tokens(run: Run) -> list[int]:
+    """All tokens that went through the model and counted: the prompt and every emitted one but the last."""
+    prompt = [token.id for token in run.header.prompt_tokens]
+    known = prompt + [emission.token.id for emission in run.emissions]
+    return known[: max(one.start_position + len(one.token_ids) - one.drafted + one.accepted for one in run.passes)]
+
+
+def _time_layers(runner: Runner, passes: list[Pass], ids: list[int]) -> Generator[None, None, list[PassTimes]]:
+    """Replay pass by pass, as the run went, reading the clock at every layer. Rejected drafts are left out: they left
+    nothing behind.
+    """
     holding = runner.memory.open()
     try:
         times = []
         for one in passes:
-            runner.memory.extend(holding, len(one.token_ids))
-            times.append(_timed_pass(runner, one, holding))
+            _bring_to(runner, holding, ids[: one.start_position])
+            kept = ids[one.start_position :][: len(one.token_ids) - one.drafted + one.accepted]
+            runner.memory.extend(holding, len(kept))
+            times.append(_timed_pass(runner, one, kept, holding))
             yield
         return times
     finally:
         runner.memory.close(holding)
 
 
+def _bring_to(runner: Runner, holding: Holding, ids: list[int]) -> None:
+    """Untimed: have the holding hold just these tokens. It does already, unless the run began from a reused prefix,
+    was preempted, or kept nothing between passes.
+    """
+    if holding.length == len(ids):
+        return
+    runner.memory.clear(holding)
+    if ids:
+        runner.memory.extend(holding, len(ids))
+        runner.model.forward(Batch.of([Span(ids, 0, "prefill", holding, "none")]), runner.memory)
+
+
 @torch.inference_mode()
-def _timed_pass(runner: Runner, one: Pass, holding: Holding) -> PassTimes:
+def _timed_pass(runner: Runner, one: Pass, token_ids: list[int], holding: Holding) -> PassTimes:
     model, memory = runner.model, runner.memory
     logits: Literal["last", "none"] = "last" if one.emitted else "none"
-    batch = Batch.of([Span(one.token_ids, one.start_position, one.phase, holding, logits)])
+    batch = Batch.of([Span(token_ids, one.start_position, one.phase, holding, logits)])
     instants = [clock()]
     x = model.embed(batch)
     rotary = model.rotary(batch)
@@ -116,7 +139,7 @@ def _timed_pass(runner: Runner, one: Pass, holding: Holding) -> PassTimes:
     model.logits(x, batch)
     instants.append(clock())
     embedding, *layers, head = [end - start for start, end in itertools.pairwise(instants)]
-    return PassTimes(one.number, one.phase, len(one.token_ids), embedding, layers, head)
+    return PassTimes(one.number, one.phase, len(token_ids), embedding, layers, head)
 
 
 def _watch_tokens(

@@ -1,6 +1,7 @@
 """What every sequence keeps between passes, and who owns which page and slot.
 
-    page or slot:   free --open/extend--> owned by one Holding --close--> free
+    slot:   free --open, fork--> owned by one Holding --close--> free
+    page:   free --extend--> owned by one Holding --fork--> by several --close, truncate--> free when the last has left
 
 A `Holding` is a sequence's side of it: its state slot, its page table, and how many positions it has taken room for.
 """
@@ -69,6 +70,31 @@ class Memory:
         holding.length += count
         return start
 
+    def fork(self, holding: Holding) -> Holding:
+        """A second holding of the same positions: the pages are shared, the state is a copy; raises OutOfMemory.
+
+        Not in the middle of a pass: the state must be that of `holding.length` positions.
+        """
+        copy = Holding(self.slots.copy(holding.slot), self.pages.share(holding.pages), holding.length)
+        self._holdings.append(copy)
+        return copy
+
+    def truncate(self, holding: Holding, length: int) -> None:
+        """Give back the room of the positions from `length` on, which a rejected draft was written to.
+
+        The recurrent state must not have seen them.
+        """
+        kept = pages_for(length)
+        surplus = holding.pages[kept:]
+        del holding.pages[kept:]
+        self.pages.free(surplus)
+        holding.length = length
+
+    def clear(self, holding: Holding) -> None:
+        """Begin again: no pages, length 0, a zeroed slot."""
+        self.truncate(holding, 0)
+        self.slots.clear(holding.slot)
+
     def close(self, holding: Holding) -> None:
         """End a sequence and free what it owned. The holding is of no use afterwards."""
         self._holdings.remove(holding)
@@ -86,13 +112,16 @@ class Memory:
         return holding.length * self.pages.bytes_per_position
 
     def check_integrity(self) -> None:
-        """Every page and slot is free or owned by exactly one sequence, and owners hold what they need.
+        """Every slot is free or owned by exactly one holding, every page counts its owners, and owners hold what they
+        need.
 
         Raises IntegrityError. Not meaningful in the middle of a pass.
         """
-        _each_once(
-            "page", self.pages.n_pages, self.pages.free_pages, [page for h in self._holdings for page in h.pages]
-        )
+        owned = Counter(page for h in self._holdings for page in h.pages)
+        wrong = [page for page in range(self.pages.n_pages) if self.pages.owners(page) != owned[page]]
+        if wrong:
+            raise IntegrityError(f"pages {wrong} do not count their owners right")
+        _each_once("page", self.pages.n_pages, self.pages.free_pages, list(owned))
         _each_once("slot", self.slots.n_slots, self.slots.free_slots, [h.slot for h in self._holdings])
         for holding in self._holdings:
             if len(holding.pages) != pages_for(holding.length):

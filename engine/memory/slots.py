@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.memory.errors import OutOfMemory
+from engine.memory.untouched import untouched
 
 
 class StateSlots:
@@ -25,8 +26,9 @@ class StateSlots:
         self, n_layers: int, n_slots: int, n_heads: int, value_dim: int, key_dim: int, channels: int, kernel: int
     ) -> None:
         self.n_slots = n_slots
-        self.states = torch.zeros(n_layers, n_slots, n_heads, value_dim, key_dim)
-        self.windows = torch.zeros(n_layers, n_slots, kernel - 1, channels)
+        self.states = untouched((n_layers, n_slots, n_heads, value_dim, key_dim), torch.float32)
+        # A model without such layers has no kernel, either.
+        self.windows = untouched((n_layers, n_slots, max(kernel - 1, 0), channels), torch.float32)
         self.layers: list[tuple[Tensor, Tensor]] = list(zip(self.states, self.windows, strict=True))
         self._free = list(range(n_slots - 1, -1, -1))
 
@@ -55,9 +57,22 @@ class StateSlots:
         if not self._free:
             raise OutOfMemory("state slots", wanted=1, free=0, total=self.n_slots)
         slot = self._free.pop()
+        self.clear(slot)
+        return slot
+
+    def copy(self, source: int) -> int:
+        """Take a slot that begins as a copy of another; raises OutOfMemory."""
+        if not self._free:
+            raise OutOfMemory("state slots", wanted=1, free=0, total=self.n_slots)
+        slot = self._free.pop()
+        self.states[:, slot] = self.states[:, source]
+        self.windows[:, slot] = self.windows[:, source]
+        return slot
+
+    def clear(self, slot: int) -> None:
+        """Zero a slot: the state of a sequence that has seen nothing."""
         self.states[:, slot].zero_()
         self.windows[:, slot].zero_()
-        return slot
 
     def free(self, slot: int) -> None:
         """Give a slot back."""

@@ -32,6 +32,8 @@ class Span:
     phase: Phase
     holding: Holding
     logits: Literal["none", "last", "all"] = "last"
+    drafted: bool = False
+    """Whether some of the tokens are guesses: then the pass leaves the recurrent state alone (engine.model.journal)."""
 
     @property
     def context_length(self) -> int:
@@ -63,6 +65,8 @@ class Batch:
     """[B] positions held after this pass."""
     logit_rows: Tensor
     """[n] int64: the rows whose logits are asked for, ascending."""
+    drafted: Tensor | None = None
+    """[B] int64, 1 for a sequence with drafts; None if there is none."""
 
     @classmethod
     def of(cls, spans: Sequence[Span]) -> Batch:
@@ -100,6 +104,7 @@ class Batch:
             state_slots=state_slots,
             context_lengths=tuple(span.context_length for span in spans),
             logit_rows=logit_rows,
+            drafted=_drafted(spans),
         )
 
     @property
@@ -127,3 +132,9 @@ def _tensors(*lists: list[int]) -> tuple[Tensor, ...]:
 def _kv_rows(span: Span) -> list[int]:
     pages = span.holding.pages
     return [pages[p // PAGE_SIZE] * PAGE_SIZE + p % PAGE_SIZE for p in range(span.start_position, span.context_length)]
+
+
+def _drafted(spans: Sequence[Span]) -> Tensor | None:
+    if not any(span.drafted for span in spans):
+        return None
+    return torch.tensor([int(span.drafted) for span in spans])

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from engine.model.batch import Batch
 from engine.model.config import ModelConfig
+from engine.model.journal import Journal
 from engine.model.weights import Checkpoint
 from kernels.dispatch import table as ops
 
@@ -31,16 +32,24 @@ class GatedDeltaNet:
         self.norm_weight = checkpoint.vector(f"{prefix}.norm.weight", (config.linear_value_head_dim,))
         self.project_out = checkpoint.matrix(f"{prefix}.out_proj.weight", (hidden, inner))
 
-    def add_to(self, residual: Tensor, scale: Tensor, batch: Batch, kept: tuple[Tensor, Tensor]) -> None:
+    def add_to(
+        self, residual: Tensor, scale: Tensor, batch: Batch, kept: tuple[Tensor, Tensor], journal: Journal | None
+    ) -> None:
         """Add the mixer's output for the normalized residual [T, hidden] to it, in place; `scale` is the norm's.
 
         `kept` is this layer's states [slots, Hv, V, K] and windows [slots, kernel - 1, channels]; the batch's slots are
-        read and replaced.
+        read and replaced, but for those of drafted sequences, whose writes go to the journal.
         """
         states, windows = kept
-        heads = ops.gated_delta_net(
+        arguments = (
             ops.norm_linear(residual, scale, self._eps, self.project_in),
             self.taps, self.decay_rate, self.dt_bias, self.norm_weight, self._eps,
             windows, states, batch.bounds_index, batch.state_slots,
         )  # fmt: skip
+        if batch.drafted is None:
+            heads = ops.gated_delta_net(*arguments)
+        else:
+            assert journal is not None, "a drafted pass needs a journal"
+            heads, entry = ops.drafted_gated_delta_net(*arguments, batch.drafted)
+            journal.add(entry, windows, states, batch)
         ops.linear_add(residual, heads, self.project_out)

@@ -13,7 +13,10 @@ from engine.model.attention import GatedAttention
 from engine.model.batch import Batch
 from engine.model.config import ModelConfig
 from engine.model.delta_net import GatedDeltaNet
+from engine.model.journal import Journal
 from engine.model.mlp import MLP
+from engine.model.plain_attention import Attention
+from engine.model.quantize import Quantizer, WeightFormat, format_name
 from engine.model.recorded_step import RecordedSteps
 from engine.model.weights import Checkpoint
 from kernels import dispatch
@@ -32,77 +35,89 @@ class Layer:
         self.number = number
         self.kind = config.layer_types[number]
         self._eps = config.rms_norm_eps
-        self.mixer_scale = 1 + checkpoint.vector(f"{prefix}.input_layernorm.weight", (config.hidden_size,))
-        self.mixer: GatedAttention | GatedDeltaNet
+        self.mixer_scale = norm_scale(config, checkpoint, f"{prefix}.input_layernorm.weight")
+        self.mixer: GatedAttention | Attention | GatedDeltaNet
         if self.kind == "full_attention":
-            self.mixer = GatedAttention(config, checkpoint, f"{prefix}.self_attn")
+            attention = GatedAttention if config.attn_output_gate else Attention
+            self.mixer = attention(config, checkpoint, f"{prefix}.self_attn")
             self._kept_at = config.full_layers.index(number)
         else:
             self.mixer = GatedDeltaNet(config, checkpoint, f"{prefix}.linear_attn")
             self._kept_at = config.linear_layers.index(number)
-        self.mlp_scale = 1 + checkpoint.vector(f"{prefix}.post_attention_layernorm.weight", (config.hidden_size,))
+        self.mlp_scale = norm_scale(config, checkpoint, f"{prefix}.post_attention_layernorm.weight")
         self.mlp = MLP(config, checkpoint, f"{prefix}.mlp")
 
-    def apply(self, x: Tensor, batch: Batch, memory: Memory, rotary: Tensor) -> None:
+    def apply(self, x: Tensor, batch: Batch, memory: Memory, rotary: Tensor, journal: Journal | None = None) -> None:
         """Take x [T, hidden] through the layer, in place; the memory of the batch's sequences moves on with it."""
-        if isinstance(self.mixer, GatedAttention):
-            self.mixer.add_to(x, self.mixer_scale, batch, memory.pages.layers[self._kept_at], rotary)
+        if isinstance(self.mixer, GatedDeltaNet):
+            self.mixer.add_to(x, self.mixer_scale, batch, memory.slots.layers[self._kept_at], journal)
         else:
-            self.mixer.add_to(x, self.mixer_scale, batch, memory.slots.layers[self._kept_at])
+            self.mixer.add_to(x, self.mixer_scale, batch, memory.pages.layers[self._kept_at], rotary)
         self.mlp.add_to(x, self.mlp_scale, self._eps)
 
 
 class Model:
     """A loaded checkpoint. Activations, recurrent state and logits are float32 whatever the weights are."""
 
-    def __init__(self, config: ModelConfig, checkpoint: Checkpoint, name: str, kv_dtype: torch.dtype) -> None:
+    def __init__(
+        self, config: ModelConfig, checkpoint: Checkpoint, name: str, kv_dtype: torch.dtype,
+        weights: WeightFormat = "bf16",
+    ) -> None:  # fmt: skip
         """Take all weights from the checkpoint; raises CheckpointError. `Model.load` is the usual way."""
         dispatch.prepare()
         self.config = config
         self.kv_dtype = kv_dtype
+        quantizer = Quantizer(weights)
         table_shape = (config.vocab_size, config.hidden_size)
-        self.embedding = checkpoint.matrix("embed_tokens.weight", table_shape)
-        self.layers = [Layer(config, checkpoint, number) for number in range(len(config.layer_types))]
-        self.final_scale = 1 + checkpoint.vector("norm.weight", (config.hidden_size,))
-        self.head = checkpoint.head(table_shape, self.embedding, tied=config.tie_word_embeddings)
+        embedding = checkpoint.matrix("embed_tokens.weight", table_shape)
+        head = checkpoint.head(table_shape, embedding, tied=config.tie_word_embeddings)
+        self.embedding, self.head = quantizer.tables(embedding, head)
+        del embedding, head
+        self.layers = []
+        for number in range(len(config.layer_types)):
+            self.layers.append(Layer(config, checkpoint, number))
+            quantizer.blocks(self.layers[-1].mixer, self.layers[-1].mlp)
+        self.final_scale = norm_scale(config, checkpoint, "norm.weight")
         checkpoint.finish()
         self.shape: ModelShape = config.shape(
-            name, parameters=checkpoint.count_taken, weight_bytes=checkpoint.bytes_taken,
-            weight_dtype=_dtype_name(self.embedding.dtype), kv_dtype=_dtype_name(kv_dtype),
+            name, parameters=checkpoint.count_taken, weight_bytes=checkpoint.bytes_taken - quantizer.bytes_saved,
+            head_bytes=self.head.nbytes, weight_dtype=format_name(self.head), kv_dtype=_dtype_name(kv_dtype),
         )  # fmt: skip
         self._rotary = torch.empty(0, config.rotary_dim)
         self._recorded = RecordedSteps(self.embed, self._through_layers, config.context_length)
 
     @classmethod
     def load(
-        cls, folder: str | Path, dtype: torch.dtype = torch.bfloat16, kv_dtype: torch.dtype = torch.bfloat16
-    ) -> Model:
-        """Load a `qwen3_5_text` folder, or the text model of a multimodal one.
+        cls, folder: str | Path, dtype: torch.dtype = torch.bfloat16, kv_dtype: torch.dtype = torch.bfloat16,
+        weights: WeightFormat = "bf16",
+    ) -> Model:  # fmt: skip
+        """Load a `qwen3_5_text` or `llama` folder, or the text model of a multimodal one.
 
-        `dtype` is that of the matrices in memory, `kv_dtype` that of the KV cache (made by `new_memory`). Raises
-        CheckpointError.
+        `dtype` is that of the matrices in memory, unless `weights` packs them in fewer bits; `kv_dtype` is that of the
+        KV cache (made by `new_memory`). Raises CheckpointError.
         """
         folder = Path(folder)
-        return cls(ModelConfig.load(folder), Checkpoint(folder, dtype), folder.resolve().name, kv_dtype)
+        return cls(ModelConfig.load(folder), Checkpoint(folder, dtype), folder.resolve().name, kv_dtype, weights)
 
     def new_memory(self, *, n_slots: int, n_positions: int) -> Memory:
         """Memory for `n_slots` sequences at once that hold `n_positions` positions between them."""
         return Memory.for_model(self.config, n_slots=n_slots, n_positions=n_positions, kv_dtype=self.kv_dtype)
 
     @torch.inference_mode()
-    def forward(self, batch: Batch, memory: Memory) -> Tensor:
+    def forward(self, batch: Batch, memory: Memory, journal: Journal | None = None) -> Tensor:
         """Run the batch through the model; its sequences' pages and slots in memory are written.
 
-        Returns the logits of `batch.logit_rows`, [n, vocab] float32.
+        A batch with drafts needs a `journal`, which takes what the drafted sequences' states do not. Returns the logits
+        of `batch.logit_rows`, [n, vocab] float32.
         """
         if self._recorded.applies_to(batch):
             return self._recorded.run(batch, memory, self.rotary(batch))
-        return self._through_layers(self.embed(batch), batch, memory)
+        return self._through_layers(self.embed(batch), batch, memory, journal)
 
-    def _through_layers(self, x: Tensor, batch: Batch, memory: Memory) -> Tensor:
+    def _through_layers(self, x: Tensor, batch: Batch, memory: Memory, journal: Journal | None = None) -> Tensor:
         rotary = self.rotary(batch)
         for layer in self.layers:
-            layer.apply(x, batch, memory, rotary)
+            layer.apply(x, batch, memory, rotary, journal)
         return self.logits(x, batch)
 
     def embed(self, batch: Batch) -> Tensor:
@@ -126,6 +141,12 @@ class Model:
             size = max(needed, 2 * len(self._rotary), FIRST_ROTATIONS)
             self._rotary = rotary_table(size, self.config.rotary_dim, self.config.rope_theta)
         return self._rotary
+
+
+def norm_scale(config: ModelConfig, checkpoint: Checkpoint, name: str) -> Tensor:
+    """What a norm around a block scales by [hidden]: the checkpoint's weight, or 1 + weight where zero-centred."""
+    weight = checkpoint.vector(name, (config.hidden_size,))
+    return 1 + weight if config.zero_centred_norms else weight
 
 
 def _dtype_name(dtype: torch.dtype) -> str:

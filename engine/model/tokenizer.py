@@ -10,6 +10,7 @@ from tokenizers import Tokenizer as FastTokenizer
 from tokenizers import decoders
 
 from engine.account.record import Token
+from engine.model.chat_template import ChatTemplate
 from engine.model.config import CheckpointError, read_json, token_ids
 
 
@@ -17,7 +18,10 @@ class Tokenizer:
     """A byte-level BPE tokenizer. Its pieces are bytes, not characters: one token may be a third of an emoji."""
 
     def __init__(self, folder: str | Path) -> None:
-        """Load `folder/tokenizer.json`, and the end-of-text ids from the two configs; raises CheckpointError."""
+        """Load `folder/tokenizer.json`, the end-of-text ids from the two configs, and the chat template, if any.
+
+        Raises CheckpointError.
+        """
         folder = Path(folder)
         path = folder / "tokenizer.json"
         if not path.is_file():
@@ -28,7 +32,8 @@ class Tokenizer:
             raise CheckpointError(f"{path} cannot be read: {error}") from error
         if not isinstance(self._fast.decoder, decoders.ByteLevel):
             raise CheckpointError(f"{path} is not a byte-level tokenizer: the bytes of its tokens are not known")
-        self.eos_ids = _eos_ids(folder)
+        self.chat_template = ChatTemplate.of(folder)
+        self.eos_ids = _eos_ids(folder) | self._end_of_turn()
         self._added = self._fast.get_added_tokens_decoder()
         self._token = functools.lru_cache(maxsize=None)(self._make_token)
 
@@ -36,6 +41,11 @@ class Tokenizer:
     def vocab_size(self) -> int:
         """Number of tokens that the tokenizer knows; the model's table may be padded beyond it."""
         return self._fast.get_vocab_size()
+
+    @property
+    def vocabulary(self) -> dict[str, int]:
+        """Every piece and its id."""
+        return self._fast.get_vocab()
 
     @functools.cached_property
     def longest_token_bytes(self) -> int:
@@ -53,6 +63,12 @@ class Tokenizer:
     def token(self, token_id: int) -> Token:
         """The token with its exact bytes. An id of the padding beyond the vocabulary has none."""
         return self._token(token_id)
+
+    def _end_of_turn(self) -> frozenset[int]:
+        """A chat model's reply ends with its turn, whether or not the configs list that token among the others."""
+        text = self.chat_template.eos_token if self.chat_template else None
+        token_id = None if text is None else self._fast.token_to_id(text)
+        return frozenset() if token_id is None else frozenset({token_id})
 
     def _make_token(self, token_id: int) -> Token:
         if token_id in self._added:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import anyio.to_thread
 
-from engine.account.record import Sampling
+from engine.account.record import Sampling, Serving
 from engine.loop.request import Request, RequestError
 from engine.loop.run_log import RunLog
+from engine.serve import wire
 from engine.serve.faults import Refused
 from engine.serve.host import EngineHost
 from engine.serve.registry import RunRegistry
@@ -25,7 +26,10 @@ class Admission:
     runs: RunRegistry
     max_waiting: int
 
-    async def submit(self, model: str | None, prompt: str, sampling: Sampling, *, needs_viewers: bool) -> RunLog:
+    async def submit(
+        self, model: str | None, prompt: str, sampling: Sampling, serving: Serving = wire.DEFAULT_SERVING, *,
+        needs_viewers: bool,
+    ) -> RunLog:  # fmt: skip
         """Queue a request; returns its log at once.
 
         Raises Refused: 400 for the request, 404 for the model, 429 for the queue, 503 for the engine.
@@ -38,7 +42,7 @@ class Admission:
                 429, "queue_full", f"{self.max_waiting} requests are waiting already. Try again in a little while."
             )
         try:
-            request = Request(prompt, sampling)
+            request = Request(prompt, sampling, serving=serving)
             log = await anyio.to_thread.run_sync(engine.submit, request)
         except RequestError as wrong:
             status = 503 if wrong.code == "engine_closed" else 400

@@ -13,11 +13,12 @@ from typing import Any, TypeVar
 import httpx
 import msgspec
 
-from engine.account.record import Event, ModelShape, Run, Sampling
+from engine.account.record import Event, ModelShape, Run, Sampling, Serving
 from engine.account.record_file import decode_event, loads
 from engine.account.trace_record import TraceRecord
 from engine.loop.scheduler import BatchRow
 from engine.serve import wire
+from engine.serve.lines import LineCutter
 
 _T = TypeVar("_T")
 
@@ -29,6 +30,8 @@ _TRACE = httpx.Timeout(120.0, connect=3.0)
 
 _STREAM = httpx.Timeout(60.0, connect=3.0)
 """A stream whose request waits in the queue still carries an empty line every 15 seconds."""
+
+_POOL = httpx.Limits(max_connections=100, max_keepalive_connections=20)
 
 
 class EngineUnavailable(ConnectionError):
@@ -54,9 +57,12 @@ class EngineClient:
         # trust_env=False: a proxy set for the outside world has no business between two processes of one machine.
         self._http = httpx.Client(base_url=self.base_url, headers=self._headers, timeout=timeout, trust_env=False)
 
-    def submit(self, prompt: str, sampling: Sampling = wire.DEFAULT_SAMPLING, model: str | None = None) -> str:
+    def submit(
+        self, prompt: str, sampling: Sampling = wire.DEFAULT_SAMPLING, model: str | None = None,
+        serving: Serving = wire.DEFAULT_SERVING,
+    ) -> str:  # fmt: skip
         """Start a run and return its id without waiting for a token."""
-        body = wire.encode(wire.RunRequest(prompt, sampling, model))
+        body = wire.encode(wire.RunRequest(prompt, sampling, model, serving))
         return self._ask("POST", "/runs", wire.RunAccepted, content=body).run_id
 
     def events(self, run_id: str, start: int = 0) -> Iterator[Event]:
@@ -66,27 +72,34 @@ class EngineClient:
             with self._http.stream("GET", url, params={"from": start}, timeout=_STREAM) as answer:
                 if answer.is_error:
                     answer.read()
-                    raise _refusal(answer)
-                for line in answer.iter_lines():
-                    if line:
-                        yield decode_event(line.encode())
+                    raise refusal(answer)
+                cutter = LineCutter()
+                for chunk in answer.iter_bytes():
+                    for line in cutter.feed(chunk):
+                        yield decode_event(line)
         except httpx.TransportError as broken:
             raise _unavailable(self.base_url, broken) from broken
 
     async def lines(self, run_id: str, start: int = 0) -> AsyncGenerator[bytes, None]:
         """The same stream for an event loop, as undecoded JSON lines: what a relay passes on."""
         url = _path(run_id, "/events")
-        http = httpx.AsyncClient(base_url=self.base_url, headers=self._headers, timeout=_STREAM, trust_env=False)
         try:
-            async with http, http.stream("GET", url, params={"from": start}) as answer:
+            async with self.asynchronous() as http, http.stream("GET", url, params={"from": start}) as answer:
                 if answer.is_error:
                     await answer.aread()
-                    raise _refusal(answer)
-                async for line in answer.aiter_lines():
-                    if line:
-                        yield line.encode()
+                    raise refusal(answer)
+                cutter = LineCutter()
+                async for chunk in answer.aiter_bytes():
+                    for line in cutter.feed(chunk):
+                        yield line
         except httpx.TransportError as broken:
             raise _unavailable(self.base_url, broken) from broken
+
+    def asynchronous(self, limits: httpx.Limits = _POOL) -> httpx.AsyncClient:
+        """Connections of an event loop's own to the same engine, with the same token; the caller closes them."""
+        return httpx.AsyncClient(
+            base_url=self.base_url, headers=self._headers, timeout=_STREAM, limits=limits, trust_env=False
+        )
 
     def run(self, run_id: str) -> Run:
         """The run's record so far; `run.end` tells whether it is whole."""
@@ -108,6 +121,10 @@ class EngineClient:
     def batch(self) -> list[BatchRow]:
         """What is being computed and what waits, now."""
         return self._ask("GET", "/batch", wire.BatchTable).rows
+
+    def steps(self, start: int = 0) -> wire.StepTable:
+        """What each step did, from number `start` on as far as it is kept."""
+        return self._ask("GET", "/steps", wire.StepTable, params={"from": start})
 
     def health(self) -> wire.Health:
         """Whether the engine can compute, and if not why."""
@@ -137,7 +154,7 @@ class EngineClient:
         except httpx.TransportError as broken:
             raise _unavailable(self.base_url, broken) from broken
         if answer.is_error:
-            raise _refusal(answer)
+            raise refusal(answer)
         return answer
 
 
@@ -152,7 +169,8 @@ def _unavailable(base_url: str, broken: httpx.TransportError) -> EngineUnavailab
     return EngineUnavailable(f"The engine at {base_url} does not answer ({type(broken).__name__}).")
 
 
-def _refusal(answer: httpx.Response) -> EngineRefused:
+def refusal(answer: httpx.Response) -> EngineRefused:
+    """What an answer that is an error says; its body has been read."""
     try:
         fault = msgspec.json.decode(answer.content, type=wire.Refusal).error
     except msgspec.DecodeError:

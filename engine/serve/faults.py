@@ -1,11 +1,12 @@
 """How the server says no: one JSON shape for every refusal, and never a traceback.
 
-`{"error": {"code": "...", "message": "..."}}`, the code for programs, the message for people. A body is read here, too,
-since most refusals are about bodies.
+`{"error": {"code": "...", "message": "..."}}`, the code for programs, the message for people; under `/v1` with OpenAI's
+`type` and `param` beside them. A body is read here, too, since most refusals are about bodies.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any, TypeVar
 
 import msgspec
@@ -22,19 +23,44 @@ _DRAIN_BYTES = 16 * wire.MAX_BODY_BYTES
 
 
 class Refused(Exception):
-    """Raised anywhere below a route; becomes the answer."""
+    """Raised anywhere below a route; becomes the answer. `param` is the field of the body that is at fault, if any."""
 
-    def __init__(self, status: int, code: str, message: str) -> None:
+    def __init__(self, status: int, code: str, message: str, param: str | None = None) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
         self.message = message
+        self.param = param
 
 
-def refusal(status: int, code: str, message: str, headers: dict[str, str] | None = None) -> Response:
-    """The answer that says no."""
-    body = wire.encode(wire.Refusal(wire.Fault(code, message)))
-    return Response(body, status, headers=headers, media_type="application/json")
+def refusal(
+    status: int,
+    code: str,
+    message: str,
+    headers: dict[str, str] | None = None,
+    *,
+    path: str = "",
+    param: str | None = None,
+) -> Response:
+    """The answer that says no, in the form that belongs to the path that was asked."""
+    openai = path.startswith("/v1/")
+    body = openai_fault(status, code, message, param) if openai else wire.Refusal(wire.Fault(code, message))
+    return Response(wire.encode(body), status, headers=headers, media_type="application/json")
+
+
+def openai_fault(status: int, code: str, message: str, param: str | None = None) -> dict[str, Any]:
+    """OpenAI's form; where its clients look for a code of their own, they find that one."""
+    kind = {401: "authentication_error", 429: "rate_limit_error"}.get(status)
+    kind = kind or ("server_error" if status >= 500 else "invalid_request_error")
+    return {"error": {"message": message, "type": kind, "param": param, "code": _OPENAI_CODES.get(code, code)}}
+
+
+_OPENAI_CODES = {
+    "unknown_model": "model_not_found",
+    "prompt_too_long": "context_length_exceeded",
+    "too_many_new_tokens": "context_length_exceeded",
+    "unauthorized": "invalid_api_key",
+}
 
 
 async def read_json(request: Request, body_type: type[_T]) -> _T:
@@ -46,9 +72,16 @@ async def read_json(request: Request, body_type: type[_T]) -> _T:
     try:
         return msgspec.json.decode(body, type=body_type)
     except msgspec.ValidationError as wrong:
-        raise Refused(400, "bad_request", f"The body does not have the form that is asked for: {wrong}.") from None
+        message = f"The body does not have the form that is asked for: {wrong}."
+        raise Refused(400, "bad_request", message, _field(str(wrong))) from None
     except (msgspec.DecodeError, RecursionError) as broken:
         raise Refused(400, "bad_json", f"The body cannot be read as JSON: {broken}.") from None
+
+
+def _field(complaint: str) -> str | None:
+    """The field of the body that msgspec complains about: "... - at `$.name`", or "... field `name`"."""
+    found = re.search(r"\$\.(\w+)", complaint) or re.search(r"field `(\w+)`", complaint)
+    return found[1] if found else None
 
 
 async def _read_body(request: Request) -> bytes:
@@ -69,8 +102,8 @@ async def _read_body(request: Request) -> bytes:
     return b"".join(parts)
 
 
-async def _refused(_: Request, error: Any) -> Response:
-    return refusal(error.status, error.code, error.message)
+async def _refused(request: Request, error: Any) -> Response:
+    return refusal(error.status, error.code, error.message, path=request.scope["path"], param=error.param)
 
 
 async def _http(request: Request, error: Any) -> Response:
@@ -79,17 +112,16 @@ async def _http(request: Request, error: Any) -> Response:
         405: ("bad_method", "This address does not take that method."),
     }
     code, message = known.get(error.status_code, ("http_error", str(error.detail)))
-    return refusal(error.status_code, code, message, headers=error.headers)
+    return refusal(error.status_code, code, message, headers=error.headers, path=request.scope["path"])
 
 
 async def _left(_: Request, __: Any) -> Response:
     return Response(status_code=400)
 
 
-async def _unexpected(_: Request, error: Any) -> Response:
-    return refusal(
-        500, "internal_error", f"The engine met an error of its own ({type(error).__name__}); its log says more."
-    )
+async def _unexpected(request: Request, error: Any) -> Response:
+    message = f"The engine met an error of its own ({type(error).__name__}); its log says more."
+    return refusal(500, "internal_error", message, path=request.scope["path"])
 
 
 EXCEPTION_HANDLERS: dict[Any, Any] = {

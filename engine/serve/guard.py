@@ -56,6 +56,7 @@ class _TokenDoor:
                     "unauthorized",
                     "This engine asks for a token: Authorization: Bearer ...",
                     {"WWW-Authenticate": "Bearer"},
+                    path=scope["path"],
                 )
                 await no(scope, receive, send)
                 return

@@ -35,6 +35,7 @@ class EngineRoutes:
             Route("/health", self.health),
             Route("/models", self.models),
             Route("/batch", self.batch),
+            Route("/steps", self.steps),
             Route("/metrics", self.metrics),
             Route("/runs", self.submit, methods=["POST"]),
             Route("/runs/{run_id}", self.run),
@@ -46,7 +47,9 @@ class EngineRoutes:
     async def submit(self, request: Request) -> Response:
         """Start a run: 201 and its id."""
         asked = await read_json(request, wire.RunRequest)
-        log = await self._admission.submit(asked.model, asked.prompt, asked.sampling, needs_viewers=True)
+        log = await self._admission.submit(
+            asked.model, asked.prompt, asked.sampling, asked.serving, needs_viewers=True
+        )
         return _json(wire.RunAccepted(log.run_id), 201)
 
     async def events(self, request: Request) -> Response:
@@ -86,6 +89,11 @@ class EngineRoutes:
         """What is computed and what waits, now."""
         return _json(wire.BatchTable(self._admission.host.engine.batch_table()))
 
+    async def steps(self, request: Request) -> Response:
+        """What each step did, from number `from` on, as far as it is kept."""
+        engine = self._admission.host.engine
+        return _json(wire.StepTable(engine.steps.since(_start(request)), engine.policy))
+
     async def health(self, _: Request) -> Response:
         """Always 200: the server is well; whether its engine is, the body says."""
         return _json(self._admission.host.health)
@@ -113,7 +121,7 @@ def _start(request: Request) -> int:
     text = request.query_params.get("from", "0")
     if not text.isascii() or not text.isdecimal() or len(text) > 9:
         raise Refused(
-            400, "bad_start", "from must be a whole number, 0 or more: the first event that you do not have yet."
+            400, "bad_start", "from must be a whole number, 0 or more: the first that you do not have yet."
         )
     return int(text)
 

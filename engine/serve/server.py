@@ -19,6 +19,7 @@ from starlette.applications import Starlette
 
 from engine.serve import wire
 from engine.serve.admission import MAX_WAITING, Admission
+from engine.serve.chat import ChatRoutes
 from engine.serve.completions import CompletionRoutes
 from engine.serve.faults import EXCEPTION_HANDLERS
 from engine.serve.guard import is_loopback, middleware
@@ -86,6 +87,7 @@ def build(
     admission = Admission(hosted, runs, MAX_WAITING)
     metrics = ServiceMetrics(admission.running_and_waiting)
     routes = EngineRoutes(admission, metrics).table() + CompletionRoutes(admission).table()
+    routes += ChatRoutes(admission).table()
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 
 from engine.account.record import Event
 from engine.account.record_file import encode_event
@@ -20,6 +20,32 @@ KEEP_ALIVE_S = 15.0
 
 async def tail(log: RunLog, start: int) -> AsyncGenerator[list[Event], None]:
     """Batches of events from number `start` on until the run ends; an empty one now and then while nothing happens."""
+    async with aclosing(tails([log], start)) as batches:
+        async for batch in batches:
+            yield batch[0]
+
+
+async def tails(logs: Sequence[RunLog], start: int = 0) -> AsyncGenerator[list[list[Event]], None]:
+    """The same for several runs together, until all have ended: of each log the events that are new, perhaps none."""
+    positions = [start] * len(logs)
+    with _news_of(logs) as news:
+        while True:
+            news.clear()
+            ended = all(log.ended for log in logs)  # before the events: the other order can miss the last one
+            fresh = [log.since(position) for log, position in zip(logs, positions, strict=True)]
+            if any(fresh):
+                positions = [position + len(events) for position, events in zip(positions, fresh, strict=True)]
+                yield fresh
+                await asyncio.sleep(0 if ended else PAUSE_S)
+            elif ended:
+                return
+            elif not await _rung(news):
+                yield fresh
+
+
+@contextmanager
+def _news_of(logs: Sequence[RunLog]) -> Iterator[asyncio.Event]:
+    """An event that is set whenever one of the logs may have news."""
     loop = asyncio.get_running_loop()
     news = asyncio.Event()
 
@@ -28,23 +54,13 @@ async def tail(log: RunLog, start: int) -> AsyncGenerator[list[Event], None]:
         if not loop.is_closed():
             loop.call_soon_threadsafe(news.set)
 
-    log.subscribe(ring)
+    for log in logs:
+        log.subscribe(ring)
     try:
-        position = start
-        while True:
-            news.clear()
-            ended = log.ended  # before the events: the other order can miss the last one
-            fresh = log.since(position)
-            if fresh:
-                position += len(fresh)
-                yield fresh
-                await asyncio.sleep(0 if ended else PAUSE_S)
-            elif ended:
-                return
-            elif not await _rung(news):
-                yield []
+        yield news
     finally:
-        log.unsubscribe(ring)
+        for log in logs:
+            log.unsubscribe(ring)
 
 
 async def ndjson(log: RunLog, start: int) -> AsyncGenerator[bytes, None]:

@@ -9,11 +9,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from engine.account.record import ModelShape, Sampling
+from engine.account.record import ModelShape, Sampling, Serving
+from engine.account.step_record import StepRow
+from engine.loop.policy import Policy
 from engine.loop.scheduler import BatchRow
 
 DEFAULT_MODEL = "story"
 DEFAULT_SAMPLING = Sampling()
+DEFAULT_SERVING = Serving()
 MAX_BODY_BYTES = 1 << 20
 """A request body beyond this is refused before it is parsed: 1 MiB holds any prompt that a context could."""
 
@@ -27,6 +30,7 @@ class RunRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sampling: Sampling = DEFAULT_SAMPLING
     model: str | None = None
     """None: whichever the engine has loaded."""
+    serving: Serving = DEFAULT_SERVING
 
 
 class RunAccepted(msgspec.Struct, frozen=True):
@@ -62,6 +66,13 @@ class BatchTable(msgspec.Struct, frozen=True):
     """Answer of `GET /batch`: what is computed, then what waits, in order. Without run ids: an id opens a prompt."""
 
     rows: list[BatchRow]
+
+
+class StepTable(msgspec.Struct, frozen=True):
+    """Answer of `GET /steps?from=n`: what each step did, from number n on as far as it is kept, and the policy."""
+
+    rows: list[StepRow]
+    policy: Policy
 
 
 class Fault(msgspec.Struct, frozen=True):

@@ -1,5 +1,5 @@
-// What a gated full-attention layer does between its two projections (reference.gated_attention), on paged keys and
-// values.
+// What a full-attention layer does between its two projections (reference.gated_attention and, without head norms and
+// output gates, reference.attention), on paged keys and values.
 //
 // Query heads that share a key head, of one token or of a few that follow one another, go over the cache together as
 // columns of one product, so that a key or value is widened once for all of them.
@@ -14,12 +14,12 @@
 
 namespace {
 
-constexpr int64_t kColumns = 8;  // at most
+constexpr int64_t kColumns = std::min<int64_t>(8, kLane);  // at most
 
 template <class KV>
 struct Call {
   float* out;
-  const float *projected, *q_scale, *k_scale;
+  const float *projected, *q_scale = nullptr, *k_scale = nullptr;
   float eps;
   const float* rotary;
   KV *keys, *values;
@@ -29,16 +29,23 @@ struct Call {
   int64_t sequences, tokens, heads, kv_heads, dim, rotary_dim, pages, page_size, table_width;
   float* queries;  // normalized, rotated and scaled, [tokens, heads, dim]
 
-  int64_t width() const { return 2 * (heads + kv_heads) * dim; }
+  bool gated() const { return q_scale != nullptr; }
+  int64_t query_and_gate() const { return (gated() ? 2 : 1) * heads * dim; }
+  int64_t width() const { return query_and_gate() + 2 * kv_heads * dim; }
   int64_t group() const { return heads / kv_heads; }
   int64_t pool_row(int64_t kv_head, int64_t row) const { return (kv_head * pages * page_size + row) * dim; }
 };
 
-// Normalize a head and rotate its first dimensions, half against half; `row` is the position's cosines, then sines.
+// Normalize a head, if there is a scale, and rotate its first dimensions, half against half; `row` is the position's
+// cosines, then sines.
 void norm_and_rotate(const float* x, const float* scale, float eps, const float* row, int64_t dim, int64_t rotary_dim,
                      float* to) {
-  const float factor = norm_factor(x, dim, eps);
-  for (int64_t j = 0; j < dim; ++j) to[j] = x[j] * factor * scale[j];
+  if (scale == nullptr) {
+    std::copy(x, x + dim, to);
+  } else {
+    const float factor = norm_factor(x, dim, eps);
+    for (int64_t j = 0; j < dim; ++j) to[j] = x[j] * factor * scale[j];
+  }
   const int64_t half = rotary_dim / 2;
   for (int64_t j = 0; j < half; ++j) {
     const float a = to[j], b = to[half + j], cosine = row[j], sine = row[half + j];
@@ -52,7 +59,7 @@ void norm_and_rotate(const float* x, const float* scale, float eps, const float*
 template <class KV>
 void prepare(const Call<KV>& c, int64_t t, float* head) {
   const float* row = c.rotary + c.positions[t] * c.rotary_dim;
-  const float *q = c.projected + t * c.width(), *k = q + 2 * c.heads * c.dim, *v = k + c.kv_heads * c.dim;
+  const float *q = c.projected + t * c.width(), *k = q + c.query_and_gate(), *v = k + c.kv_heads * c.dim;
   const float root = 1.0f / std::sqrt(static_cast<float>(c.dim));
   for (int64_t h = 0; h < c.heads; ++h) {
     norm_and_rotate(q + h * c.dim, c.q_scale, c.eps, row, c.dim, c.rotary_dim, head);
@@ -70,7 +77,7 @@ void prepare(const Call<KV>& c, int64_t t, float* head) {
 template <int C>
 struct Columns {
   const float* queries[C];
-  const float* gates[C];
+  const float* gates[C];  // unless the layer has none
   float* out[C];
   int32_t held[C];
   int64_t most_held;  // of the last token
@@ -79,7 +86,7 @@ struct Columns {
 };
 
 // exp(score - the column's largest) of every position and column, [positions][C], 0 beyond what a column sees; and the
-// columns' sums in `totals`. A vector has 16 / C positions of C columns.
+// columns' sums in `totals`. A vector has kLane / C positions of C columns.
 template <int C, class KV>
 void weigh(const Call<KV>& c, const Columns<C>& columns, float* weights, float (&totals)[C]) {
   constexpr int R = kLane / C;
@@ -114,7 +121,8 @@ void weigh(const Call<KV>& c, const Columns<C>& columns, float* weights, float (
   for (int i = 0; i < kLane; ++i) totals[i % C] += total[i];
 }
 
-// The values weighted and added up, over the totals, times the sigmoid of the gates: sixteen dimensions at a time.
+// The values weighted and added up, over the totals, times the sigmoid of the gates if there are any: a vector
+// of dimensions at a time.
 template <int C, class KV>
 void gather(const Call<KV>& c, const Columns<C>& columns, const float* weights, const float (&totals)[C]) {
   each_lane(c.dim, [&](int64_t d, int64_t count) {
@@ -129,8 +137,9 @@ void gather(const Call<KV>& c, const Columns<C>& columns, const float* weights, 
       }
     }
     for (int i = 0; i < C; ++i) {
-      const Lane gate = sigmoid(load(columns.gates[i] + d, count));
-      store(columns.out[i] + d, sum[i] * (1.0f / totals[i]) * gate, count);
+      Lane mean = sum[i] * (1.0f / totals[i]);
+      if (c.gated()) mean *= sigmoid(load(columns.gates[i] + d, count));
+      store(columns.out[i] + d, mean, count);
     }
   });
 }
@@ -159,18 +168,21 @@ void attend(const Call<KV>& c, int64_t b, int64_t kv_head, int64_t at) {
 // Up to kColumns of the `n` columns of a sequence and key head.
 template <class KV>
 void attend_some(const Call<KV>& c, int64_t b, int64_t kv_head, int64_t at, int64_t n) {
-  if (n >= 8) attend<8>(c, b, kv_head, at), at += 8, n -= 8;
+  if constexpr (kColumns == 8) {
+    if (n >= 8) attend<8>(c, b, kv_head, at), at += 8, n -= 8;
+  }
   if (n >= 4) attend<4>(c, b, kv_head, at), at += 4, n -= 4;
   if (n >= 2) attend<2>(c, b, kv_head, at), at += 2, n -= 2;
   if (n >= 1) attend<1>(c, b, kv_head, at);
 }
 
-template <class KV>
+template <class KV, bool Gated>
 Call<KV> call_of(const int64_t* words) {
   Words w(words);
   Call<KV> c;
   c.out = w.address<float>(), c.projected = w.address<float>();
-  c.q_scale = w.address<float>(), c.k_scale = w.address<float>(), c.eps = w.real(), c.rotary = w.address<float>();
+  if constexpr (Gated) c.q_scale = w.address<float>(), c.k_scale = w.address<float>(), c.eps = w.real();
+  c.rotary = w.address<float>();
   c.keys = w.address<KV>(), c.values = w.address<KV>();
   c.positions = w.address<int64_t>(), c.kv_rows = w.address<int64_t>();
   c.page_tables = w.address<int32_t>(), c.bounds = w.address<int64_t>();
@@ -179,10 +191,10 @@ Call<KV> call_of(const int64_t* words) {
   return c;
 }
 
-template <class KV>
-void gated_attention(int64_t threads, const int64_t* words) {
+template <class KV, bool Gated>
+void attention(int64_t threads, const int64_t* words) {
   static thread_local Scratch queries;
-  Call<KV> c = call_of<KV>(words);
+  Call<KV> c = call_of<KV, Gated>(words);
   c.queries = queries.of(c.tokens * c.heads * c.dim);
   parallel(threads, c.tokens, 8, [&](int64_t first, int64_t end) {
     static thread_local Scratch head;
@@ -209,7 +221,9 @@ void gated_attention(int64_t threads, const int64_t* words) {
 
 extern "C" {
 
-void gated_attention_f32(int64_t threads, const int64_t* words) { gated_attention<float>(threads, words); }
-void gated_attention_bf16(int64_t threads, const int64_t* words) { gated_attention<bf16>(threads, words); }
+void gated_attention_f32(int64_t threads, const int64_t* words) { attention<float, true>(threads, words); }
+void gated_attention_bf16(int64_t threads, const int64_t* words) { attention<bf16, true>(threads, words); }
+void attention_f32(int64_t threads, const int64_t* words) { attention<float, false>(threads, words); }
+void attention_bf16(int64_t threads, const int64_t* words) { attention<bf16, false>(threads, words); }
 
 }  // extern "C"

@@ -71,7 +71,8 @@ INLINE void rows_of_state(float* S, int64_t size, const float* k, const float* q
   const int64_t n = Fixed ? Fixed : size;
   const float* rows[R];
   for (int r = 0; r < R; ++r) rows[r] = S + r * n;
-  const Lane read = dots<R, 2, float>(rows, {k, q}, n);
+  float read[2 * R];
+  store_dots<R, 2, float>(read, rows, {k, q}, n);
   for (int r = 0; r < R; ++r) {
     const float u = beta * (v[r] - decay * read[2 * r]);
     o[r] = decay * read[2 * r + 1] + u * kq;

@@ -1,19 +1,32 @@
-// Sixteen numbers at a time, and what is done with them: many dot products at once, exp, transposing.
+// As many numbers at a time as a register holds, and what is done with them: many dot products at once, exp,
+// transposing.
 //
-// The vector types are the compiler's own (GCC and Clang), so the same source becomes AVX-512, AVX2 or NEON.
+// The vector types are the compiler's own (GCC and Clang), so the same source becomes AVX-512, AVX2 or NEON. Their size
+// must be the processor's: GCC keeps vectors that are too wide for it in memory, and computes tens of times slower.
 
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
-typedef float Lane __attribute__((vector_size(64)));
-typedef uint32_t Bits __attribute__((vector_size(64)));
-typedef int32_t Whole __attribute__((vector_size(64)));
-typedef uint16_t Half __attribute__((vector_size(32)));
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64, kRegisters = 32;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32, kRegisters = 16;
+#elif defined(__aarch64__)
+constexpr int kVectorBytes = 16, kRegisters = 32;
+#else
+constexpr int kVectorBytes = 16, kRegisters = 16;
+#endif
 
-constexpr int64_t kLane = 16;
+typedef float Lane __attribute__((vector_size(kVectorBytes)));
+typedef uint32_t Bits __attribute__((vector_size(kVectorBytes)));
+typedef int32_t Whole __attribute__((vector_size(kVectorBytes)));
+typedef uint16_t Half __attribute__((vector_size(kVectorBytes / 2)));
+
+constexpr int64_t kLane = kVectorBytes / 4;  // numbers in a vector: 4, 8 or 16
 
 // The loops over a handful of vectors must become straight code, or the vectors would live in memory instead of
 // registers.
@@ -25,6 +38,29 @@ constexpr int64_t kLane = 16;
 #else
 #define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (Whole){__VA_ARGS__})
 #endif
+
+// The vector of the numbers At::of(0), At::of(1), ... of a and b, counted through both.
+template <class At, int... I>
+INLINE Lane pick(Lane a, Lane b, std::integer_sequence<int, I...>) {
+  return SHUFFLE(a, b, At::of(I)...);
+}
+template <class At>
+INLINE Lane pick(Lane a, Lane b) {
+  return pick<At>(a, b, std::make_integer_sequence<int, kLane>{});
+}
+// Halves of all parts of so many numbers: the first ones (Second = 0) or the others. Of parts of 2, the even or odd
+// numbers.
+template <int Part, int Second>
+struct Halves {
+  static constexpr int of(int i) { return i / (Part / 2) * Part + i % (Part / 2) + Second * (Part / 2); }
+};
+// By turns `Width` numbers of a and of b, inside every `Part`: from the first half of it, or from the second.
+template <int Part, int Width, int Second>
+struct Turns {
+  static constexpr int of(int i) {
+    return i / Part * Part + i % Part / (2 * Width) * Width + i % Width + i / Width % 2 * kLane + Second * (Part / 2);
+  }
+};
 
 struct bf16 {
   uint16_t bits;
@@ -57,7 +93,7 @@ INLINE void narrow(float x, bf16* to) {
   to->bits = static_cast<uint16_t>(x != x ? 0x7fc0 : (bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
-// Call f(i, count) for every sixteen of n numbers; the last may be fewer.
+// Call f(i, count) for every vector of n numbers; the last may be fewer.
 template <class F>
 INLINE void each_lane(int64_t n, const F& f) {
   int64_t i = 0;
@@ -73,29 +109,25 @@ INLINE Lane load(const T* p, int64_t count) {
 }
 INLINE void store(float* p, Lane x, int64_t count) { std::memcpy(p, &x, count * sizeof(float)); }
 
-// Half of adding up two vectors: the first halves of their parts plus the second halves, side by side. After four
-// rounds, from parts of 16 down to parts of 2, sixteen vectors have become the vector of their sums.
+// Half of adding up two vectors: the halves of their parts added to each other and laid side by side. The first two
+// rounds stay inside every four numbers, where moving them is cheap. After the last one, kLane vectors have become the
+// vector of their sums.
+constexpr int kRounds = kLane == 16 ? 4 : kLane == 8 ? 3 : 2;
+
 template <int Round>
 INLINE Lane fold(Lane a, Lane b) {
-  if constexpr (Round == 0) {
-    return SHUFFLE(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +
-           SHUFFLE(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-  } else if constexpr (Round == 1) {
-    return SHUFFLE(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27) +
-           SHUFFLE(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
-  } else if constexpr (Round == 2) {
-    return SHUFFLE(a, b, 0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 20, 21, 24, 25, 28, 29) +
-           SHUFFLE(a, b, 2, 3, 6, 7, 10, 11, 14, 15, 18, 19, 22, 23, 26, 27, 30, 31);
+  if constexpr (Round < 2) {
+    return pick<Turns<4, Round + 1, 0>>(a, b) + pick<Turns<4, Round + 1, 1>>(a, b);
   } else {
-    return SHUFFLE(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30) +
-           SHUFFLE(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+    constexpr int part = static_cast<int>(kLane) >> (Round - 2);
+    return pick<Halves<part, 0>>(a, b) + pick<Halves<part, 1>>(a, b);
   }
 }
 
-// The sums of N vectors, N a power of two up to 16, in the first N places.
+// The sums of N vectors, N a power of two up to kLane, in the first N places.
 template <int N, int Round = 0>
 INLINE Lane sums(const Lane* x) {
-  if constexpr (Round == 4) {
+  if constexpr (Round == kRounds) {
     return x[0];
   } else if constexpr (N == 1) {
     const Lane y = fold<Round>(x[0], x[0]);
@@ -106,10 +138,17 @@ INLINE Lane sums(const Lane* x) {
     return sums<N / 2, Round + 1>(y);
   }
 }
+// The sums of any number of vectors.
+template <int N>
+INLINE void store_sums(float* to, const Lane* x) {
+  constexpr int64_t most = N >= 16 ? 16 : N >= 8 ? 8 : N >= 4 ? 4 : N >= 2 ? 2 : 1, n = most < kLane ? most : kLane;
+  store(to, sums<n>(x), n);
+  if constexpr (N > n) store_sums<N - n>(to + n, x + n);
+}
 
-// Dot products take 32 numbers a step. Of a pair of bf16 in one 32-bit word, a shift makes the first a float and a
-// mask the second, which is less work than widening them in order; so against bf16 the other factor is kept with the
-// even ones of every 32 first, then the odd ones (`arrange`). What is left beyond the last whole step keeps its
+// Dot products take two vectors of numbers a step. Of a pair of bf16 in one 32-bit word, a shift makes the first a float
+// and a mask the second, which is less work than widening them in order; so against bf16 the other factor is kept with
+// the even ones of every step first, then the odd ones (`arrange`). What is left beyond the last whole step keeps its
 // order.
 constexpr int64_t kStep = 2 * kLane;
 
@@ -127,27 +166,60 @@ INLINE void arrange(const float* from, float* to, int64_t n) {
   const int64_t whole = sizeof(W) == sizeof(float) ? 0 : n / kStep * kStep;
   for (int64_t i = 0; i < whole; i += kStep) {
     const Lane a = load(from + i), b = load(from + i + kLane);
-    store(to + i, SHUFFLE(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30));
-    store(to + i + kLane, SHUFFLE(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31));
+    store(to + i, pick<Halves<2, 0>>(a, b));
+    store(to + i + kLane, pick<Halves<2, 1>>(a, b));
   }
   if (from != to) std::copy(from + whole, from + n, to + whole);
 }
 
-// Item r * C + c is rows[r] . cols[c]; the columns as `arrange<W>` leaves them. R * C is a power of two up to 16.
+// To item r * C + c of `total`, add the products of rows[r] and cols[c] in whole steps, number by number; the columns as
+// `arrange<W>` leaves them. What is used most often is loaded once a step, for registers are few.
+template <int R, int C, class W>
+INLINE void multiply(const W* const (&rows)[R], const float* const (&cols)[C], int64_t whole, Lane (&total)[R * C]) {
+  for (int64_t i = 0; i < whole; i += kStep) {
+    if constexpr (R > C) {
+      Lane x[C], y[C];
+      UNROLL for (int c = 0; c < C; ++c) x[c] = load(cols[c] + i), y[c] = load(cols[c] + i + kLane);
+      UNROLL for (int r = 0; r < R; ++r) {
+        Lane first, second;
+        load_step(rows[r] + i, first, second);
+        UNROLL for (int c = 0; c < C; ++c) total[r * C + c] += first * x[c];
+        UNROLL for (int c = 0; c < C; ++c) total[r * C + c] += second * y[c];
+      }
+    } else {
+      Lane first[R], second[R];
+      UNROLL for (int r = 0; r < R; ++r) load_step(rows[r] + i, first[r], second[r]);
+      UNROLL for (int c = 0; c < C; ++c) {
+        const Lane x = load(cols[c] + i);
+        UNROLL for (int r = 0; r < R; ++r) total[r * C + c] += first[r] * x;
+      }
+      UNROLL for (int c = 0; c < C; ++c) {
+        const Lane y = load(cols[c] + i + kLane);
+        UNROLL for (int r = 0; r < R; ++r) total[r * C + c] += second[r] * y;
+      }
+    }
+  }
+}
+
+// Item r * C + c is rows[r] . cols[c].
+template <int R, int C, class W>
+INLINE void store_dots(float* to, const W* const (&rows)[R], const float* const (&cols)[C], int64_t n) {
+  Lane total[R * C];
+  UNROLL for (int i = 0; i < R * C; ++i) total[i] = Lane{};
+  const int64_t whole = n / kStep * kStep;
+  multiply<R, C, W>(rows, cols, whole, total);
+  store_sums<R * C>(to, total);
+  for (int i = 0; i < R * C; ++i) {
+    for (int64_t j = whole; j < n; ++j) to[i] += wide(rows[i / C][j]) * cols[i % C][j];
+  }
+}
+// The same as a vector; R * C is a power of two up to kLane.
 template <int R, int C, class W>
 INLINE Lane dots(const W* const (&rows)[R], const float* const (&cols)[C], int64_t n) {
   Lane total[R * C];
   UNROLL for (int i = 0; i < R * C; ++i) total[i] = Lane{};
   const int64_t whole = n / kStep * kStep;
-  for (int64_t i = 0; i < whole; i += kStep) {
-    Lane first[R], second[R];
-    UNROLL for (int r = 0; r < R; ++r) load_step(rows[r] + i, first[r], second[r]);
-    UNROLL for (int c = 0; c < C; ++c) {
-      const Lane x = load(cols[c] + i), y = load(cols[c] + i + kLane);
-      UNROLL for (int r = 0; r < R; ++r) total[r * C + c] += first[r] * x;
-      UNROLL for (int r = 0; r < R; ++r) total[r * C + c] += second[r] * y;
-    }
-  }
+  multiply<R, C, W>(rows, cols, whole, total);
   Lane out = sums<R * C>(total);
   if (whole < n) {
     for (int i = 0; i < R * C; ++i) {
@@ -157,13 +229,13 @@ INLINE Lane dots(const W* const (&rows)[R], const float* const (&cols)[C], int64
   return out;
 }
 
-// Rows become columns: four times, interleave the first half of the rows with the second.
+// Rows become columns: as often as the rows can be halved, interleave their first half with the second.
 INLINE void transpose(Lane (&x)[kLane]) {
-  UNROLL for (int round = 0; round < 4; ++round) {
+  UNROLL for (int round = 0; round < kRounds; ++round) {
     Lane y[kLane];
-    UNROLL for (int i = 0; i < 8; ++i) {
-      y[2 * i] = SHUFFLE(x[i], x[i + 8], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-      y[2 * i + 1] = SHUFFLE(x[i], x[i + 8], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    UNROLL for (int i = 0; i < kLane / 2; ++i) {
+      y[2 * i] = pick<Turns<kLane, 1, 0>>(x[i], x[i + kLane / 2]);
+      y[2 * i + 1] = pick<Turns<kLane, 1, 1>>(x[i], x[i + kLane / 2]);
     }
     UNROLL for (int i = 0; i < kLane; ++i) x[i] = y[i];
   }

@@ -3,6 +3,7 @@
 
 #include "pool.h"
 #include "product.h"
+#include "rows.h"
 #include "scratch.h"
 #include "words.h"
 
@@ -34,9 +35,7 @@ void norm_linear(int64_t threads, const int64_t* words) {
   const W* weight = w.address<W>();
   const Shape s{w.whole(), w.whole(), w.whole()};
   product_of_rows(threads, out, weight, false, s, [&](int64_t t, float* to) {
-    const float* from = x + t * s.in;
-    const float factor = norm_factor(from, s.in, eps);
-    each_lane(s.in, [&](int64_t i, int64_t n) { store(to + i, load(from + i, n) * factor * load(scale + i, n), n); });
+    norm_row(x + t * s.in, scale, eps, s.in, to);
   });
 }
 
@@ -60,8 +59,7 @@ void swiglu_linear_add(int64_t threads, const int64_t* words) {
   const W* weight = w.address<W>();
   const Shape s{w.whole(), w.whole(), w.whole()};
   product_of_rows(threads, out, weight, true, s, [&](int64_t t, float* to) {
-    const float *gate = gate_up + 2 * t * s.in, *up = gate + s.in;
-    each_lane(s.in, [&](int64_t i, int64_t n) { store(to + i, silu(load(gate + i, n)) * load(up + i, n), n); });
+    swiglu_row(gate_up + 2 * t * s.in, s.in, to);
   });
 }
 

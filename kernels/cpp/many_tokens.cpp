@@ -1,7 +1,7 @@
 // A product for many tokens: limited by arithmetic, not by memory.
 //
-// Thirty-two rows of the weight at a time are widened and transposed into a panel that stays in the cache. Then a
-// number of a token meets a whole vector of rows, and nothing has to be added up across a vector.
+// Two vectors' worth of rows of the weight at a time are widened and transposed into a panel that stays in the cache.
+// Then a number of a token meets whole vectors of rows, and nothing has to be added up across a vector.
 
 #include "pool.h"
 #include "product.h"
@@ -10,10 +10,12 @@
 namespace {
 
 constexpr int64_t kPanel = 2 * kLane;  // rows of the weight in a panel
-constexpr int64_t kDepth = 512;        // columns of the weight in a panel: 64 KiB of it
-constexpr int kTokens = 8;             // tokens at a time: with two vectors each, the sums fill half the registers
+constexpr int64_t kDepth = 512;        // columns of the weight in a panel: 64 KiB of it, or half of that
+// Tokens at a time, with two vectors of sums each that must stay in registers.
+constexpr int kTokens = kRegisters >= 32 ? 8 : 6;
 
-// panel [depth][32] = weight[row : row + 32, from : from + depth] transposed; rows beyond the last are copies of it.
+// panel [depth][kPanel] = weight[row : row + kPanel, from : from + depth] transposed; rows beyond the last are copies of
+// it.
 template <class W>
 void fill_panel(float* panel, const W* weight, int64_t row, int64_t from, int64_t depth, const Shape& s) {
   for (int64_t half = 0; half < kPanel; half += kLane) {
@@ -28,13 +30,13 @@ void fill_panel(float* panel, const W* weight, int64_t row, int64_t from, int64_
   }
 }
 
-// T tokens' numbers [from, from + depth) times the panel, into 32 columns of out (the first `width` of them exist).
+// T tokens' numbers [from, from + depth) times the panel, into kPanel columns of out (the first `width` exist).
 template <int T>
 void tile(float* out, const float* x, const float* panel, bool add, int64_t depth, int64_t width, const Shape& s) {
   Lane total[T][2] = {};
   for (int64_t i = 0; i < depth; ++i) {
     const Lane first = load(panel + i * kPanel), second = load(panel + i * kPanel + kLane);
-    for (int t = 0; t < T; ++t) {
+    UNROLL for (int t = 0; t < T; ++t) {
       const float number = x[t * s.in + i];
       total[t][0] += number * first;
       total[t][1] += number * second;
@@ -66,6 +68,7 @@ void many_tokens(int64_t threads, float* out, const float* x, const W* weight, b
         for (; t + kTokens <= s.tokens; t += kTokens) {
           tile<kTokens>(out + t * s.out + row, x + t * s.in + from, panel, onto, depth, width, s);
         }
+        for (; t + 2 <= s.tokens; t += 2) tile<2>(out + t * s.out + row, x + t * s.in + from, panel, onto, depth, width, s);
         for (; t < s.tokens; ++t) tile<1>(out + t * s.out + row, x + t * s.in + from, panel, onto, depth, width, s);
       }
     }

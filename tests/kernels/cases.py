@@ -47,6 +47,28 @@ class AttentionCase:
     bounds: Tensor
 
 
+@dataclass
+class PlainAttentionCase:
+    """Arguments of `attention`, in order."""
+
+    projected: Tensor
+    rotary: Tensor
+    keys: Tensor
+    values: Tensor
+    positions: Tensor
+    kv_rows: Tensor
+    page_tables: Tensor
+    bounds: Tensor
+
+    @classmethod
+    def of(cls, case: AttentionCase) -> PlainAttentionCase:
+        """The same sequences and cache for a layer whose projection has no output gates."""
+        n_kv_heads, _, _, dim = case.keys.shape
+        width = case.projected.shape[1] // 2 - n_kv_heads * dim
+        rest = {name: value for name, value in vars(case).items() if name in cls.__annotations__}
+        return cls(**{**rest, "projected": case.projected[:, width:].contiguous()})
+
+
 def delta_net_case(
     lengths: list[int],
     *,
@@ -136,11 +158,11 @@ def copied(case: Any, dtype: torch.dtype | None = None) -> Any:
     return replace(case, **changed)
 
 
-def arguments(case: DeltaNetCase | AttentionCase) -> list[Any]:
+def arguments(case: DeltaNetCase | AttentionCase | PlainAttentionCase) -> list[Any]:
     """The case's values in the order of the operation's parameters."""
     return list(vars(case).values())
 
 
-def run(operation: Callable[..., Tensor], case: DeltaNetCase | AttentionCase) -> Tensor:
+def run(operation: Callable[..., Tensor], case: DeltaNetCase | AttentionCase | PlainAttentionCase) -> Tensor:
     """Call the operation on the case; its memory is changed."""
     return operation(*arguments(case))

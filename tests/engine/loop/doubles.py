@@ -9,7 +9,9 @@ import numpy as np
 
 from engine.account.record import Token
 from engine.loop.engine import Engine
-from engine.loop.scheduler import Sequence, StepPlan
+from engine.loop.policy import Policy
+from engine.loop.room import Usage
+from engine.loop.sequence import Sequence, StepPlan
 from tests.engine.builders import DEVICE, TINY
 
 VOCAB = 257
@@ -21,6 +23,7 @@ class ByteTokenizer:
 
     eos_ids = frozenset({END})
     longest_token_bytes = 1
+    chat_template = None
 
     def encode(self, text: str) -> list[int]:
         return list(text.encode())
@@ -40,9 +43,7 @@ class MockRunner:
     def compute(self, plan: StepPlan) -> np.ndarray:
         self.before(plan)
         self.plans.append([(p.sequence.run_id, p.n_tokens, p.phase) for p in plan.parts])
-        self.owners |= {part.sequence.run_id for part in plan.parts}
-        heads = [part.sequence.tokens for part in plan.parts if part.gives_token]
-        rows = [self.logits(tokens) for tokens in heads]
+        rows = [self.logits(tokens) for part in plan.parts if part.gives_token for tokens in heads(part)]
         return np.stack(rows) if rows else np.empty((0, VOCAB), dtype=np.float32)
 
     def logits(self, tokens: list[int]) -> np.ndarray:
@@ -51,12 +52,41 @@ class MockRunner:
         row[END] = -50.0  # texts end only where a test says so
         return row.astype(np.float32)
 
-    def release(self, sequence: Sequence) -> None:
+    def enter(self, sequence: Sequence) -> bool:
+        self.owners.add(sequence.run_id)
+        return True
+
+    def reserve(self, sequence: Sequence, n_tokens: int) -> bool:
+        return True
+
+    def leave(self, sequence: Sequence) -> None:
         self.owners.discard(sequence.run_id)
+
+    def settle(self, plan: StepPlan, accepted: list[int]) -> None:
+        """Nothing is kept here."""
+
+    def usage(self) -> Usage:
+        return Usage(0, 0, len(self.owners), 99)
+
+    def check(self) -> None:
+        """There are no books."""
+
+    def kv_bytes(self, positions: int) -> int:
+        return 4 * positions
+
+    slot_bytes = 100
 
     def device(self):
         return DEVICE
 
 
+def heads(part):
+    """The tokens before each position whose odds a part asks for: with drafts there are several."""
+    tokens = list(part.sequence.tokens)
+    return [tokens + [draft.token_id for draft in part.drafts[:n]] for n in range(1 + len(part.drafts))]
+
+
 def mock_engine(runner: MockRunner | None = None, **settings) -> Engine:
+    """One request at a time, if a test does not ask for more."""
+    settings.setdefault("policy", Policy(max_running=1))
     return Engine(runner or MockRunner(), ByteTokenizer(), TINY, **settings)

@@ -11,7 +11,7 @@ from engine.account.cost import Rates
 from engine.account.metrics import timings
 from engine.account.record import End, Error, Header, Queued
 from engine.loop.request import Request, RequestError, SamplingParams
-from engine.loop.scheduler import Part, Scheduler
+from engine.loop.policy import Policy
 from tests.engine.builders import TINY
 from tests.engine.loop.doubles import END, MockRunner, mock_engine
 
@@ -103,7 +103,7 @@ def test_each_pass_carries_the_costs_of_the_formulas():
 def test_among_others_a_request_gets_exactly_what_it_gets_alone(max_running, settings):
     prompts = ["a", "bb", "the same", "the same", "something longer"]
     alone = [tokens(mock_engine().run(ask(prompt, **settings))) for prompt in prompts]
-    engine = mock_engine(scheduler=Scheduler(max_running))
+    engine = mock_engine(policy=Policy(max_running=max_running))
     engine.start()
     logs = [engine.submit(ask(prompt, **settings)) for prompt in prompts]
     assert all(log.wait(10) for log in logs)
@@ -115,7 +115,7 @@ def test_among_others_a_request_gets_exactly_what_it_gets_alone(max_running, set
 
 
 def test_requests_that_share_a_step_say_so_and_share_its_weights():
-    engine = mock_engine(scheduler=Scheduler(2))
+    engine = mock_engine(policy=Policy(max_running=2))
     logs = [engine.submit(ask("abc", new=2)), engine.submit(ask("defgh", new=2))]
     while not all(log.ended for log in logs):
         engine.step()
@@ -135,16 +135,8 @@ def test_a_waiting_request_learns_when_it_moves_up():
     assert waited > timings(logs[0].run).queue_ns
 
 
-class _Chunks(Scheduler):
-    """Another policy: no more than three tokens of a sequence a step."""
-
-    def _part(self, sequence):
-        whole = super()._part(sequence)
-        return Part(sequence, min(3, whole.n_tokens), whole.phase)
-
-
-def test_another_policy_may_cut_prompts_and_only_the_last_chunk_emits():
-    engine = mock_engine(scheduler=_Chunks())
+def test_a_small_budget_cuts_prompts_and_only_the_last_chunk_emits():
+    engine = mock_engine(policy=Policy(token_budget=3))
     run = engine.run(ask("12345678", new=3))
     assert [(p.phase, p.start_position, len(p.token_ids), len(p.emitted)) for p in run.passes] == [
         ("prefill", 0, 3, 0),
@@ -257,7 +249,7 @@ def test_logits_that_are_not_numbers_fail_only_their_own_request():
             row = super().logits(tokens)
             return np.full_like(row, np.nan) if tokens[0] == ord("s") else row
 
-    engine = mock_engine(Sick(), scheduler=Scheduler(2))
+    engine = mock_engine(Sick(), policy=Policy(max_running=2))
     sick, well = engine.submit(ask("sick")), engine.submit(ask("well"))
     while engine.step():
         pass

@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 
 from engine.loop.loading import load_parts
-from engine.loop.scheduler import Part, Sequence, StepPlan
-from engine.memory.errors import OutOfMemory
+from engine.loop.sequence import Part, Sequence, StepPlan
 
 TOKENS = [79, 110, 99, 101, 32, 117, 112, 111, 110]
 
 
 @pytest.fixture(scope="module")
 def runner(small_model_folder):
-    return load_parts(small_model_folder, threads=1).runner
+    return load_parts(small_model_folder, threads=1, max_running=2, draft_model=None).runner
 
 
 def sequence(tokens=TOKENS):
@@ -20,6 +19,9 @@ def sequence(tokens=TOKENS):
 
 
 def compute(runner, *parts):
+    for one, n in parts:
+        assert one in runner._holdings or runner.enter(one)
+        assert runner.reserve(one, n)
     return runner.compute(StepPlan([Part(one, n, one.phase) for one, n in parts]))
 
 
@@ -31,39 +33,51 @@ def test_a_chunk_gives_no_logits_and_the_last_one_those_of_the_whole(runner):
     last = compute(runner, (cut, 5))
     assert (first.shape, last.shape) == ((0, 257), (1, 257))
     assert last == pytest.approx(expected, abs=1e-3)
-    runner.release(whole)
-    runner.release(cut)
+    runner.leave(whole)
+    runner.leave(cut)
 
 
 def test_sequences_in_one_step_get_their_own_rows_in_their_own_order(runner):
     one, two = sequence(TOKENS), sequence(TOKENS[:3])
     together = compute(runner, (one, 9), (two, 3))
-    runner.release(one)
-    runner.release(two)
+    runner.leave(one)
+    runner.leave(two)
     for row, tokens in zip(together, (TOKENS, TOKENS[:3]), strict=True):
         alone = sequence(tokens)
         assert row == pytest.approx(compute(runner, (alone, len(tokens)))[0], abs=1e-3)
-        runner.release(alone)
+        runner.leave(alone)
     assert together.dtype == np.float32
 
 
-def test_what_was_released_is_free_again_and_releasing_nothing_is_fine(runner):
+def test_what_has_left_is_free_again_and_leaving_without_anything_is_fine(runner):
     for _ in range(10):
         one = sequence()
         compute(runner, (one, 9))
-        runner.release(one)
-    runner.release(sequence())
+        runner.leave(one)
+    runner.leave(sequence())
     assert list(runner.memory.holdings) == []
     runner.memory.check_integrity()
 
 
-def test_too_many_at_once_is_out_of_memory_and_not_a_wrong_answer(runner):
-    many = [sequence() for _ in range(3)]
-    with pytest.raises(OutOfMemory):
-        compute(runner, *((one, 9) for one in many))
+def test_when_all_slots_are_taken_nobody_enters_and_nothing_changes(runner):
+    many = [sequence() for _ in range(runner.memory.slots.n_slots)]
+    assert all(runner.enter(one) for one in many)
+    late = sequence()
+    assert not runner.enter(late)
     for one in many:
-        runner.release(one)
-    runner.memory.check_integrity()
+        runner.leave(one)
+    runner.check()
+    assert runner.enter(late)
+    runner.leave(late)
+
+
+def test_a_sequence_without_room_for_its_next_tokens_is_told_so(runner):
+    one = sequence()
+    assert runner.enter(one)
+    assert not runner.reserve(one, runner.memory.pages.n_positions + 1)
+    assert runner.reserve(one, 9)
+    runner.leave(one)
+    runner.check()
 
 
 def test_the_device_is_described_with_the_kernels_that_run(runner):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import httpx
+import openai
 import pytest
 import uvicorn
 
@@ -53,6 +54,12 @@ def engine_server(engine: ScriptedEngine, **options) -> Iterator[str]:
         yield url
 
 
+def ask(url: str) -> openai.OpenAI:
+    """The official client, which asks each thing once."""
+    http = httpx.Client(trust_env=False)
+    return openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0, timeout=PATIENCE_S, http_client=http)
+
+
 @pytest.fixture(scope="session")
 def url() -> Iterator[str]:
     """A server whose engine makes a token as fast as it can."""
@@ -76,6 +83,13 @@ def client(url: str) -> Iterator[EngineClient]:
 @pytest.fixture
 def slow_client(slow_url: str) -> Iterator[EngineClient]:
     with EngineClient(slow_url) as asking:
+        yield asking
+
+
+@pytest.fixture
+def ai(url: str) -> Iterator[openai.OpenAI]:
+    """The same server as `client`, asked with the official OpenAI client."""
+    with ask(url) as asking:
         yield asking
 
 

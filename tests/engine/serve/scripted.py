@@ -56,7 +56,10 @@ class ScriptedEngine:
     def __init__(self, step_s: float = 0.0, models: tuple[str, ...] = ("story",)) -> None:
         self.models = dict.fromkeys(models, SHAPE)
         self.step_s = step_s
-        self.tokenizer = SimpleNamespace(eos_ids=frozenset({EOS.id}))
+        self.tokenizer = SimpleNamespace(
+            eos_ids=frozenset({EOS.id}), chat_template=None, encode=str.split, longest_token_bytes=100
+        )
+        self.context_length = CONTEXT
         self._bell = Bell()
         self._queue: queue.Queue[tuple[Request, RunLog, int] | None] = queue.Queue()
         self._live: list[RunLog] = []
@@ -131,6 +134,7 @@ def _header(run_id: str, request: Request, ids: list[str]) -> Header:
         prompt_tokens=[Token.of(i, word.encode()) for i, word in enumerate(ids)],
         sampling=Sampling(**msgspec.structs.asdict(request.sampling)),
         engine_version="scripted",
+        serving=request.serving,
     )
 
 

@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import httpx
 import openai
 import pytest
 
-from engine.account.record import End, Event, Token
 from engine.serve.client import EngineClient
-from engine.serve.completion_text import Writer
-from tests.engine.serve.conftest import PATIENCE_S, engine_server, until
-from tests.engine.serve.scripted import ScriptedEngine, pass_of, words
-
-
-def ask(url: str) -> openai.OpenAI:
-    http = httpx.Client(trust_env=False)
-    return openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0, timeout=PATIENCE_S, http_client=http)
-
-
-@pytest.fixture
-def ai(url: str) -> Iterator[openai.OpenAI]:
-    with ask(url) as client:
-        yield client
+from tests.engine.serve.conftest import ask, engine_server, until
+from tests.engine.serve.scripted import ScriptedEngine, words
 
 
 def test_a_completion_is_the_text_of_the_run_and_its_id_leads_to_the_record(ai, client):
@@ -57,10 +43,10 @@ def test_a_stream_comes_while_the_tokens_are_made():
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_client_that_hangs_up_cancels_its_request(stream):
+def test_a_client_that_hangs_up_cancels_all_that_it_asked_for(stream):
     engine = ScriptedEngine(0.02)
     with engine_server(engine) as url, httpx.Client(base_url=url, trust_env=False) as http:
-        body = {"model": "story", "prompt": "a", "max_tokens": 4000, "stream": stream}
+        body = {"model": "story", "prompt": "a", "max_tokens": 4000, "n": 3, "stream": stream}
         with pytest.raises(httpx.ReadTimeout), http.stream("POST", "/v1/completions", json=body, timeout=0.5) as answer:
             for _ in answer.iter_lines():
                 raise httpx.ReadTimeout("hung up")  # after the first piece
@@ -119,6 +105,63 @@ def test_a_seed_is_kept_and_without_one_each_request_draws_its_own(ai, client):
     assert len({seed_of() for _ in range(4)}) == 4
 
 
+def test_choice_i_of_n_is_a_run_of_its_own_with_the_seed_plus_i(ai, client):
+    done = ai.completions.create(model="story", prompt="once upon", max_tokens=3, n=3, seed=7, best_of=3)
+    assert [choice.index for choice in done.choices] == [0, 1, 2]
+    runs = [client.run(choice.run_id) for choice in done.choices]
+    assert [run.header.sampling.seed for run in runs] == [7, 8, 9]
+    assert [choice.text for choice in done.choices] == [run.text for run in runs]
+    assert done.id == f"cmpl-{done.choices[0].run_id}"
+    assert (done.usage.prompt_tokens, done.usage.completion_tokens, done.usage.total_tokens) == (2, 9, 11)
+
+
+def test_the_largest_seed_goes_round(ai, client):
+    done = ai.completions.create(model="story", prompt="a", max_tokens=1, n=2, seed=2**53 - 1)
+    assert [client.run(choice.run_id).header.sampling.seed for choice in done.choices] == [2**53 - 1, 0]
+
+
+def test_streamed_choices_come_piece_by_piece_each_with_its_index(ai):
+    chunks = list(
+        ai.completions.create(
+            model="story", prompt="once", max_tokens=9, n=3, stream=True, stream_options={"include_usage": True}
+        )
+    )
+    texts, ends = ["", "", ""], ["", "", ""]
+    for chunk in chunks[:-1]:
+        assert chunk.usage is None
+        texts[chunk.choices[0].index] += chunk.choices[0].text
+        ends[chunk.choices[0].index] += chunk.choices[0].finish_reason or ""
+    assert texts == ["".join(words("once", 9))] * 3
+    assert ends == ["length"] * 3
+    assert chunks[-1].usage.completion_tokens == 27
+
+
+def test_when_the_queue_has_no_room_for_all_choices_none_is_left_in_it(monkeypatch):
+    monkeypatch.setattr("engine.serve.server.MAX_WAITING", 3)
+    engine = ScriptedEngine(0.02)
+    with engine_server(engine) as url, ask(url) as ai:
+        with pytest.raises(openai.RateLimitError, match="waiting already") as no:
+            ai.completions.create(model="story", prompt="a", max_tokens=4000, n=8)
+        assert (no.value.code, no.value.type) == ("queue_full", "rate_limit_error")
+        until(lambda: not engine.batch_table(), "the cancellation of those that had been queued")
+
+
+def test_a_stop_text_cancels_the_run_that_would_go_on(ai, client):
+    done = ai.completions.create(model="story", prompt="a", max_tokens=4000, stop="9 a")
+    run_id = done.choices[0].run_id
+    until(lambda: client.run(run_id).end, "the end of the run")
+    assert len(client.run(run_id).passes) < 4000
+
+
+def test_a_prefix_is_reused_unless_the_request_says_not_to(ai, client):
+    def reuses(**options) -> bool:
+        done = ai.completions.create(model="story", prompt="a", max_tokens=1, **options)
+        return client.run(done.choices[0].run_id).header.serving.reuse_prefix
+
+    assert reuses() and reuses(extra_body={"reuse_prefix": None})
+    assert not reuses(extra_body={"reuse_prefix": False})
+
+
 def test_defaults_are_those_of_the_api(ai, client):
     done = ai.completions.create(model="story", prompt="a")
     sampling = client.run(done.id.removeprefix("cmpl-")).header.sampling
@@ -128,39 +171,59 @@ def test_defaults_are_those_of_the_api(ai, client):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n": 2}, "n and best_of must be 1"),
-        ({"best_of": 3}, "n and best_of must be 1"),
+        ({"n": 0}, "n must be from 1 to 8"),
+        ({"n": 9}, "n must be from 1 to 8"),
+        ({"best_of": 3}, "best_of must be equal to n"),
+        ({"n": 2, "best_of": 1}, "best_of must be equal to n"),
         ({"prompt": ["a", "b"]}, "one text"),
         ({"prompt": [1, 2, 3]}, "one text"),
         ({"prompt": []}, "one text"),
         ({"echo": True}, "echo is not supported"),
         ({"suffix": "end"}, "suffix is not supported"),
         ({"presence_penalty": 1.0}, "presence_penalty is not supported"),
+        ({"frequency_penalty": -0.5}, "frequency_penalty is not supported"),
         ({"logit_bias": {"5": 1}}, "logit_bias is not supported"),
+        ({"extra_body": {"min_p": 0.1}}, "min_p is not supported"),
+        ({"extra_body": {"beams": 4}}, "unknown field `beams`"),
         ({"logprobs": 6}, "logprobs must be"),
         ({"stop": [""]}, "none of them empty"),
         ({"stop": ["a", "b", "c", "d", "e"]}, "up to 4"),
         ({"temperature": -1}, "temperature must be"),
-        ({"max_tokens": 0}, "max_new_tokens must be"),
+        ({"top_p": 0}, "top_p must be"),
+        ({"seed": -1}, "seed must be"),
+        ({"max_tokens": 0}, "max_tokens must be"),
         ({"max_tokens": "many"}, "does not have the form"),
+        ({"max_tokens": 5000}, "has 1 tokens"),
         ({"prompt": ""}, "empty"),
     ],
 )
-def test_what_cannot_be_done_is_refused_and_not_ignored(ai, options, message):
-    with pytest.raises(openai.BadRequestError, match=message):
+def test_what_cannot_be_done_is_refused_by_the_name_of_its_field(ai, options, message):
+    with pytest.raises(openai.BadRequestError, match=message) as no:
         ai.completions.create(**{"model": "story", "prompt": "a"} | options)
+    named = [*options.get("extra_body", options)][-1]
+    assert no.value.type == "invalid_request_error" and no.value.code
+    assert no.value.param == (named if options != {"max_tokens": 5000} else "prompt")
+
+
+def test_what_changes_nothing_may_be_sent(ai):
+    neutral = {"presence_penalty": 0, "frequency_penalty": 0.0, "logit_bias": {}, "echo": False, "user": "someone"}
+    more = {"repetition_penalty": 1.0, "min_p": 0, "top_k": 0, "ignore_eos": None, "reuse_prefix": False}
+    done = ai.completions.create(model="story", prompt=["a"], max_tokens=1, **neutral, extra_body=more)
+    assert done.choices[0].text == " a0"
 
 
 def test_an_unknown_model_is_not_found(ai):
-    with pytest.raises(openai.NotFoundError, match="no model 'davinci'"):
+    with pytest.raises(openai.NotFoundError, match="no model 'davinci'") as no:
         ai.completions.create(model="davinci", prompt="a")
+    assert no.value.code == "model_not_found"
 
 
 def test_a_run_that_fails_is_an_error_of_the_server(ai):
     with pytest.raises(openai.InternalServerError, match="made a mistake"):
         ai.completions.create(model="story", prompt="crash", max_tokens=5)
-    with pytest.raises(openai.APIError, match="made a mistake"):
+    with pytest.raises(openai.APIError, match="made a mistake") as no:
         list(ai.completions.create(model="story", prompt="crash", max_tokens=5, stream=True))
+    assert (no.value.type, no.value.code) == ("server_error", "engine_error")
 
 
 def test_the_models_are_listed(ai):
@@ -173,47 +236,6 @@ def test_the_token_is_the_api_key():
     with engine_server(ScriptedEngine(), token="key") as url:
         good = openai.OpenAI(base_url=f"{url}/v1", api_key="key", http_client=httpx.Client(trust_env=False))
         assert good.models.list().data[0].id == "story"
-        with pytest.raises(openai.AuthenticationError):
+        with pytest.raises(openai.AuthenticationError) as no:
             ask(url).models.list()
-
-
-class TestWriter:
-    """Text leaves in pieces that no later token can change."""
-
-    @staticmethod
-    def emitting(*raws: bytes) -> list[Event]:
-        return [pass_of(i, i, 1, i + 1, Token.of(i, raw), 0, 1) for i, raw in enumerate(raws)]
-
-    def test_half_a_character_waits_for_its_other_half(self):
-        writer = Writer([])
-        first, second = self.emitting(b"caf\xc3", b"\xa9!")
-        writer.take([first])
-        assert writer.piece().text == "caf"
-        writer.take([second])
-        assert writer.piece().text == "\u00e9!"
-
-    def test_half_a_character_at_the_end_is_shown_as_the_record_shows_it(self):
-        writer = Writer([])
-        writer.take([*self.emitting(b"caf\xc3"), End(1, "length", 1)])
-        assert writer.piece().text == "caf\ufffd"
-
-    def test_what_may_begin_a_stop_text_is_held_back_until_it_is_decided(self):
-        writer = Writer(["\n\nEND"])
-        first, second, third = self.emitting(b"one\n", b"\n", b"two")
-        writer.take([first])
-        assert writer.piece().text == "one"
-        writer.take([second])
-        assert writer.piece().text == ""
-        writer.take([third])
-        assert writer.piece().text == "\n\ntwo"
-
-    def test_what_was_held_back_is_sent_at_the_end(self):
-        writer = Writer(["xyz"])
-        writer.take([*self.emitting(b"abcxy"), End(1, "stop", 1)])
-        piece = writer.piece()
-        assert (piece.text, piece.finish_reason) == ("abcxy", "stop")
-
-    def test_the_first_of_two_stop_texts_counts(self):
-        writer = Writer(["d", "b"])
-        writer.take(self.emitting(b"abcd"))
-        assert writer.piece().text == "a"
+        assert no.value.code == "invalid_api_key"

@@ -1,0 +1,1 @@
+"""Guessing tokens ahead, and deciding which guesses stand."""

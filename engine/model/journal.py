@@ -1,0 +1,40 @@
+"""What a drafted pass leaves undone: the writes of every DeltaNet layer, kept until it is known which of them count.
+
+A recurrent state cannot be cut back, so a drafted pass does not write it at all: outputs come from the state and the
+tokens' own keys, writes and decays, and `fold` then applies those of the accepted tokens. A rejected one never
+happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.model.batch import Batch
+from kernels.dispatch import table as ops
+
+
+class Journal:
+    """One drafted pass, layer by layer. Handed through the model; each DeltaNet layer adds its entry."""
+
+    def __init__(self) -> None:
+        self._entries: list[tuple[Any, Tensor, Tensor]] = []
+        self._batch: Batch | None = None
+
+    def add(self, entry: Any, windows: Tensor, states: Tensor, batch: Batch) -> None:
+        """Note what a layer did not write; `entry` is the second result of `drafted_gated_delta_net`."""
+        self._entries.append((entry, windows, states))
+        self._batch = batch
+
+    @torch.inference_mode()
+    def fold(self, kept_rows: Sequence[int]) -> None:
+        """Apply the first `kept_rows[b]` rows of each drafted sequence; -1 for one that was not drafted."""
+        if self._batch is None:
+            return
+        accepted = torch.tensor(kept_rows, dtype=torch.int64)
+        for entry, windows, states in self._entries:
+            ops.fold_drafts(entry, windows, states, self._batch.bounds_index, self._batch.state_slots, accepted)
+        self._entries.clear()

@@ -1,0 +1,65 @@
+"""A model's matrices in fewer bits, packed one layer after another while the model loads.
+
+Every matrix that stands in a product is quantized alike, the head as well: of a small model it is a third of what a
+decode step reads. A tied head is also the embedding, and one packed table serves both; a second one in bfloat16 would
+cost four times its bytes, and changes the odds less than the head itself does (`benchmarks.quantized` measures both).
+Norms, gates and convolutions stay in float32.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from torch import Tensor
+
+from engine.model.config import CheckpointError
+from kernels.quantized import PackedMatrix, Weight
+
+WeightFormat = Literal["bf16", "int8", "int4"]
+
+MATRICES = ("project_in", "project_out", "gate_up", "down")
+"""The attributes of a layer's blocks that are a weight [out, in]."""
+
+_BITS = {"int8": 8, "int4": 4}
+
+
+class Quantizer:
+    """Packs what it is given in the format's bits, or leaves it alone for "bf16"; counts the bytes that this saves."""
+
+    def __init__(self, weights: WeightFormat) -> None:
+        """Raises CheckpointError for a format that does not exist."""
+        if weights not in get_args(WeightFormat):
+            raise CheckpointError(f"weights are kept as {', '.join(get_args(WeightFormat))}; not as {weights!r}")
+        self._bits = _BITS.get(weights)
+        self.bytes_saved = 0
+
+    def matrix(self, weight: Tensor) -> Weight:
+        """The weight [out, in] as it is kept."""
+        if self._bits is None:
+            return weight
+        try:
+            packed = PackedMatrix.pack(weight, self._bits)
+        except ValueError as error:
+            raise CheckpointError(f"the weights cannot be quantized: {error}") from error
+        self.bytes_saved += weight.nbytes - packed.nbytes
+        return packed
+
+    def tables(self, embedding: Tensor, head: Tensor) -> tuple[Weight, Weight]:
+        """Embedding and head [vocab, hidden] as they are kept; what was one tensor stays one."""
+        kept = self.matrix(embedding)
+        return kept, kept if head is embedding else self.matrix(head)
+
+    def blocks(self, *blocks: object) -> None:
+        """Replace the matrices of a layer's blocks by what is kept of them."""
+        for block in blocks:
+            for name in MATRICES:
+                weight = getattr(block, name, None)
+                if isinstance(weight, Tensor):
+                    setattr(block, name, self.matrix(weight))
+
+
+def format_name(weight: Weight) -> str:
+    """What the record calls it: a dtype, "int8" (a scale a row), or "int4/64" (a scale and a zero for 64 columns)."""
+    if isinstance(weight, PackedMatrix):
+        return f"int4/{weight.group}" if weight.bits == 4 else "int8"
+    return str(weight.dtype).removeprefix("torch.")

@@ -1,0 +1,163 @@
+"""Weights of 4 or 8 bits, in the order in which the C++ products read them.
+
+`reference_quantized` says which whole numbers stand for a weight; here they are packed. Sixteen rows make a panel, and
+a panel is one stretch of memory: group of columns after group, eight (or four) columns of all sixteen rows in 64 bytes.
+So a product reads memory from end to end, and a vector holds a number of each of sixteen rows, with nothing to be added
+up across it. `cpp/quantized.h` has the layout byte by byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from kernels import reference_quantized
+
+PANEL = 16
+"""Rows of a panel."""
+
+LARGEST_GROUP = 64
+"""Columns that share a scale: 4.5 bits a weight with a scale and a zero in bfloat16."""
+
+ROWS_AT_ONCE = 4096
+"""Rows that are packed or unpacked at a time: a head has a quarter of a million, and float32 copies are large."""
+
+
+@dataclass(frozen=True)
+class PackedMatrix:
+    """A matrix [rows, columns] of quantized weights; it stands where a weight tensor stands in `dispatch.OPERATIONS`.
+
+    `bits` 8: one scale a row, in float32. `bits` 4: a scale and a zero for every `group` columns of a row, in bfloat16.
+    With 8 bits, `group` only says how many columns of the activations share a scale in the product.
+    """
+
+    data: Tensor
+    """uint8 [panels, bytes of a panel]."""
+    shape: tuple[int, int]
+    bits: int
+    group: int
+
+    @classmethod
+    def pack(cls, weight: Tensor, bits: int, group: int | None = None) -> PackedMatrix:
+        """Quantize and pack a weight [rows, columns] of any float dtype; `group` is `group_for` its width by default.
+
+        Raises ValueError for bits other than 4 and 8, and for a group that is odd or does not divide the width.
+        """
+        rows, width = weight.shape
+        group = group or group_for(width)
+        if bits not in (4, 8):
+            raise ValueError(f"weights are packed in 4 or 8 bits, not {bits}")
+        if group % 2 or width % group:
+            raise ValueError(f"groups of {group} columns do not divide a width of {width} evenly, or have no halves")
+        data = torch.empty(-(-rows // PANEL), _panel_bytes(width, bits, group), dtype=torch.uint8)
+        for first in range(0, rows, ROWS_AT_ONCE):
+            block = weight[first : first + ROWS_AT_ONCE]
+            pack = _pack_int4 if bits == 4 else _pack_int8
+            data[first // PANEL : -(-(first + len(block)) // PANEL)] = pack(block, group)
+        return cls(data, (rows, width), bits, group)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, ids: Tensor) -> Tensor:
+        """Rows in float32 [n, columns], as an embedding looks them up."""
+        panels = self.data[ids // PANEL]
+        within = (ids % PANEL)[:, None, None]
+        return self._unpacked(panels).gather(1, within.expand(-1, 1, self.shape[1]))[:, 0]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory, scales included, and rows that fill the last panel."""
+        return self.data.nbytes
+
+    def numel(self) -> int:
+        """Weights, without those that only fill up."""
+        return self.shape[0] * self.shape[1]
+
+    def to(self, dtype: torch.dtype) -> Tensor:
+        """The weights that are meant [rows, columns], computed in float32 or, if asked for, in float64."""
+        return torch.cat(list(self.blocks(ROWS_AT_ONCE, dtype)))
+
+    def blocks(self, rows: int, dtype: torch.dtype = torch.float32) -> Iterator[Tensor]:
+        """The same as `to`, about so many rows at a time: [n, columns] each."""
+        step = max(1, rows // PANEL)
+        for first in range(0, len(self.data), step):
+            block = self._unpacked(self.data[first : first + step], dtype).flatten(0, 1)
+            yield block[: self.shape[0] - first * PANEL]
+
+    def _unpacked(self, panels: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Panels [n, bytes] -> weights [n, 16, columns]."""
+        unpack = _unpack_int4 if self.bits == 4 else _unpack_int8
+        return unpack(panels, self.shape[1], self.group, dtype)
+
+
+Weight = Tensor | PackedMatrix
+"""What a product takes for its weight."""
+
+
+def group_for(width: int) -> int:
+    """The largest even group up to 64 that divides the width (64 for 576). Raises ValueError for an odd width."""
+    for group in range(LARGEST_GROUP, 0, -2):
+        if width % group == 0:
+            return group
+    raise ValueError(f"a width of {width} has no even group that divides it")
+
+
+def _filled(group: int) -> int:
+    """Columns that a group takes in memory: vectors hold eight."""
+    return -(-group // 8) * 8
+
+
+def _panel_bytes(width: int, bits: int, group: int) -> int:
+    numbers = PANEL * _filled(group) * bits // 8
+    return width // group * (numbers + 4 * PANEL) if bits == 4 else width // group * numbers + 4 * PANEL
+
+
+def _in_panels(x: Tensor) -> Tensor:
+    """Rows [R, ...] -> [panels, 16, ...], the last one filled up with zeros."""
+    short = -len(x) % PANEL
+    return torch.cat([x, x.new_zeros(short, *x.shape[1:])]).unflatten(0, (-1, PANEL))
+
+
+def _quads(numbers: Tensor, group: int) -> Tensor:
+    """Bytes [R, width] -> [panels, groups, quads, 16, 4]: four columns of sixteen rows side by side."""
+    grouped = _in_panels(numbers).unflatten(2, (-1, group))
+    grouped = torch.nn.functional.pad(grouped, (0, _filled(group) - group))
+    return grouped.unflatten(3, (-1, 4)).permute(0, 2, 3, 1, 4)
+
+
+def _rows(quads: Tensor, group: int) -> Tensor:
+    """The opposite of `_quads`, panels apart: [panels, groups, quads, 16, 4] -> [panels, 16, groups, group]."""
+    return quads.permute(0, 3, 1, 2, 4).flatten(3)[..., :group]
+
+
+def _pack_int8(weight: Tensor, group: int) -> Tensor:
+    numbers, scale = reference_quantized.quantize_int8(weight)
+    head = _in_panels(scale).contiguous().view(torch.uint8)
+    return torch.cat([head, _quads(numbers, group).contiguous().flatten(1).view(torch.uint8)], dim=1)
+
+
+def _unpack_int8(panels: Tensor, width: int, group: int, dtype: torch.dtype) -> Tensor:
+    scale = panels[:, : 4 * PANEL].contiguous().view(torch.float32)
+    quads = panels[:, 4 * PANEL :].contiguous().view(torch.int8).view(len(panels), width // group, -1, PANEL, 4)
+    return _rows(quads, group).flatten(2).to(dtype) * scale[..., None].to(dtype)
+
+
+def _pack_int4(weight: Tensor, group: int) -> Tensor:
+    packed, scale, zero = reference_quantized.quantize_int4(weight.bfloat16(), group)
+    quads = _quads(reference_quantized.int4_levels(packed, scale), group)
+    numbers = (quads[:, :, 0::2] | quads[:, :, 1::2] << 4).flatten(2)
+    head = torch.cat([_in_panels(x).transpose(1, 2) for x in (scale, zero)], dim=2).contiguous().view(torch.uint8)
+    return torch.cat([head, numbers], dim=2).flatten(1)
+
+
+def _unpack_int4(panels: Tensor, width: int, group: int, dtype: torch.dtype) -> Tensor:
+    blocks = panels.view(len(panels), width // group, -1)
+    head = blocks[..., : 4 * PANEL].contiguous().view(torch.bfloat16).to(dtype)
+    scale, zero = (x.transpose(1, 2)[..., None] for x in head.split(PANEL, dim=2))
+    pairs = blocks[..., 4 * PANEL :].unflatten(2, (-1, PANEL, 4))
+    levels = torch.stack([pairs & 15, pairs >> 4], dim=3).flatten(2, 3)
+    return ((_rows(levels, group).to(dtype) - 8) * scale + zero).flatten(2)

@@ -1,14 +1,17 @@
-"""The engine from the shell: `python -m engine run PROMPT`, `serve`, `load`, `fetch MODEL` and `models`."""
+"""The engine from the shell: `python -m engine run PROMPT`, `serve`, `load`, `fetch MODEL`, `models`, `probe`."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn, get_args
 
+import msgspec
 import typer
 
-from engine.account.record import Error, Run
+from engine.account.probe_command import probe
+from engine.account.record import Error, Run, Serving
+from engine.loop.policy import Policy, PolicyName
 from engine.serve.load_command import load
 
 app = typer.Typer(
@@ -37,6 +40,10 @@ def run(
     seed: Annotated[int, typer.Option(help="Same seed, same tokens.")] = 0,
     ignore_eos: Annotated[bool, typer.Option("--ignore-eos", help="Go on after the end-of-text token.")] = False,
     threads: Annotated[int | None, typer.Option(min=1, help="Compute threads; by default two.")] = None,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Keep nothing: redo the prefix each step.")
+    ] = False,
+    drafts: Annotated[int, typer.Option(help="Guess so many tokens ahead by looking them up; 0: none.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print the record itself and nothing else.")] = False,
     save: Annotated[Path | None, typer.Option(help="Also write the record to this file.")] = None,
 ) -> None:
@@ -46,7 +53,12 @@ def run(
 
     try:
         # Before the model is loaded: what can be refused at once is.
-        request = Request(prompt, SamplingParams(temperature, top_k, top_p, seed, new, ignore_eos))
+        serving = Serving(
+            cache="recomputed" if no_cache else "kept",
+            drafts="prompt_lookup" if drafts else "none",
+            n_drafts=drafts or Serving().n_drafts,
+        )
+        request = Request(prompt, SamplingParams(temperature, top_k, top_p, seed, new, ignore_eos), serving=serving)
         finished = _serve_one(request, model, threads)
         if save:
             record_file.save(finished, save)
@@ -68,11 +80,25 @@ def serve(
     model: ModelOption = "story",
     token: Annotated[str | None, typer.Option(envvar="TWOSPEEDS_ENGINE_TOKEN", help="What clients must send.")] = None,
     lifeline: Annotated[bool, typer.Option("--lifeline", help="End when standard input closes.")] = False,
+    policy: Annotated[str, typer.Option(help=f"How steps are put together: {', '.join(get_args(PolicyName))}.")] = (
+        "decode_first"
+    ),
+    max_running: Annotated[int, typer.Option(help="Most requests that run at once.")] = 16,
+    chunk: Annotated[int, typer.Option(help="Most prompt tokens of a step in which others decode; 0: whole.")] = 64,
+    draft_model: Annotated[
+        str | None, typer.Option(help="A smaller model with the same tokens that guesses.")
+    ] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Compute threads; by default two.")] = None,
 ) -> None:
     """Serve over HTTP until stopped; prints one line of JSON with the address."""
     from engine.serve import server
 
-    server.serve(host=host, port=port, model=model, token=token, lifeline=lifeline)
+    try:
+        rules = msgspec.convert({"name": policy, "max_running": max_running, "chunk": chunk or None}, Policy)
+    except ValueError as error:
+        _refuse(str(error))
+    settings = server.LoadSettings(threads, rules, draft_model)
+    server.serve(host=host, port=port, model=model, token=token, lifeline=lifeline, settings=settings)
 
 
 @app.command()
@@ -103,6 +129,7 @@ def models() -> None:
 
 
 app.command()(load)
+app.command()(probe)
 
 
 def _serve_one(request: object, model: str, threads: int | None) -> Run:
@@ -124,7 +151,7 @@ def _show(finished: Run) -> None:
     console.print(timings_table(finished))
 
 
-def _refuse(message: str) -> None:
+def _refuse(message: str) -> NoReturn:
     print("error: " + " ".join(message.split()), file=sys.stderr)
     raise typer.Exit(2)
 

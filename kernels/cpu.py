@@ -12,9 +12,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from kernels import reference_drafts
 from kernels.chunked import chunked_delta_rule
 from kernels.quantized import PackedMatrix, Weight
 from kernels.reference import L2_EPS
+from kernels.reference_drafts import Journal
 
 # Elements of a weight that are widened to float32 at a time: 1 MiB of them stays in a core's second-level cache.
 BLOCK = 1 << 18
@@ -85,6 +87,44 @@ def gated_delta_net(
     g = F.softplus(a + dt_bias).mul_(decay_rate)
     heads = rule(q, k, v, g, b.sigmoid(), states, bounds, slots)
     return F.rms_norm(heads, norm_weight.shape, norm_weight, eps).flatten(1).mul_(F.silu(z))
+
+
+def drafted_gated_delta_net(
+    projected: Tensor, taps: Tensor, decay_rate: Tensor, dt_bias: Tensor, norm_weight: Tensor, eps: float,
+    windows: Tensor, states: Tensor, bounds: Tensor, slots: Tensor, drafted: Tensor,
+) -> tuple[Tensor, Journal]:  # fmt: skip
+    """See `reference.drafted_gated_delta_net`. Drafts are few tokens, so they take the plain statement."""
+    out = torch.empty(len(projected), norm_weight.numel() * states.shape[1])
+    journal = None
+    for guessed in (False, True):
+        chosen = (drafted != 0) == guessed
+        lengths = bounds.diff()[chosen]
+        if not len(lengths):
+            continue
+        rows = chosen.repeat_interleave(bounds.diff()).nonzero()[:, 0]
+        part = (projected[rows], taps, decay_rate, dt_bias, norm_weight, eps, windows, states)
+        edges = F.pad(lengths.cumsum(0), (1, 0))
+        if guessed:
+            out[rows], written = reference_drafts.drafted_gated_delta_net(*part, edges, slots[chosen], drafted[chosen])
+            journal = Journal(*(x.new_empty(len(out), *x.shape[1:]).index_copy_(0, rows, x) for x in written))
+        else:
+            out[rows] = gated_delta_net(*part, edges, slots[chosen])
+    assert journal is not None, "a drafted pass has a drafted sequence"
+    return out, journal
+
+
+def fold_drafts(
+    journal: Journal, windows: Tensor, states: Tensor, bounds: Tensor, slots: Tensor, accepted: Tensor
+) -> None:
+    """See `reference.fold_drafts`."""
+    for slot, first, count in zip(slots.tolist(), bounds.tolist(), accepted.tolist(), strict=False):
+        if count <= 0:
+            continue
+        k, u, g = (x[first : first + count].transpose(0, 1) for x in journal[:3])
+        k = k.repeat_interleave(len(u) // len(k), dim=0)
+        since = F.pad(g, (0, 1)).flip(1).cumsum(1).flip(1).exp_()
+        states[slot].mul_(since[:, :1, None]).baddbmm_((u * since[:, 1:, None]).transpose(1, 2), k)
+    reference_drafts.fold_windows(journal.inputs, windows, bounds, slots, accepted.clamp(min=0))
 
 
 def _convolve_step(x: Tensor, taps: Tensor, windows: Tensor, _bounds: Tensor, slots: Tensor) -> Tensor:

@@ -24,7 +24,11 @@ OPERATIONS = (
     "gated_delta_net",
     "gated_attention",
     "attention",
+    "drafted_gated_delta_net",
+    "fold_drafts",
 )
+# The layers of a plain decode step call these, and nothing else.
+RECORDED = OPERATIONS[1:-2]
 
 PREFERENCE = ("native", "cpu", "reference")
 
@@ -48,6 +52,8 @@ class Table:
     gated_delta_net: Operation
     gated_attention: Operation
     attention: Operation
+    drafted_gated_delta_net: Operation
+    fold_drafts: Operation
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
@@ -76,9 +82,9 @@ def prepare() -> None:
 
 
 def recordable() -> bool:
-    """Whether all operations of a layer are the C++ ones, whose calls `record` can note."""
+    """Whether all operations of a plain step's layers are the C++ ones, whose calls `record` can note."""
     native = sys.modules.get("kernels.native")
-    return native is not None and all(getattr(table, name) is getattr(native, name) for name in OPERATIONS[1:])
+    return native is not None and all(getattr(table, name) is getattr(native, name) for name in RECORDED)
 
 
 def record() -> contextlib.AbstractContextManager[Recording]:

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from kernels import build, reference
 from kernels.quantized import PackedMatrix, Weight
+from kernels.reference_drafts import Journal
 
 _library = ctypes.CDLL(str(build.library()))
 
@@ -64,6 +65,17 @@ def record() -> Iterator[Recording]:
         yield recording
     finally:
         _of_thread.recording = None
+
+
+def embedding(ids: Tensor, table: Weight) -> Tensor:
+    """See `reference.embedding`. Raises IndexError for an id that the table has no row for."""
+    n_rows, width = table.shape
+    if len(ids) and not (0 <= int(ids.min()) and int(ids.max()) < n_rows):
+        raise IndexError(f"token ids from {int(ids.min())} to {int(ids.max())} for a table of {n_rows} rows")
+    out = torch.empty(len(ids), width)
+    function, stored, group = _for_weight(_embedding, table)
+    _call(function, (out, ids, stored), None, (), (len(ids), width, n_rows, *group))
+    return out
 
 
 def norm_linear(x: Tensor, scale: Tensor, eps: float, weight: Weight) -> Tensor:
@@ -114,6 +126,41 @@ def gated_delta_net(
         (slots.shape[0], tokens, key_heads, n_heads, key_dim, value_dim, n_taps),
     )  # fmt: skip
     return out
+
+
+def drafted_gated_delta_net(
+    projected: Tensor, taps: Tensor, decay_rate: Tensor, dt_bias: Tensor, norm_weight: Tensor, eps: float,
+    windows: Tensor, states: Tensor, bounds: Tensor, slots: Tensor, drafted: Tensor,
+) -> tuple[Tensor, Journal]:  # fmt: skip
+    """See `reference.drafted_gated_delta_net`. The journal's rows of sequences that are not drafted hold nothing."""
+    tokens = projected.shape[0]
+    _, n_heads, value_dim, key_dim = states.shape
+    n_taps, channels = taps.shape
+    key_heads = (channels - n_heads * value_dim) // (2 * key_dim)
+    out = torch.empty(tokens, n_heads * value_dim)
+    journal = Journal(
+        torch.empty(tokens, key_heads, key_dim), torch.empty(tokens, n_heads, value_dim),
+        torch.empty(tokens, n_heads), torch.empty(tokens, channels),
+    )  # fmt: skip
+    _call(
+        _drafted_gated_delta_net,
+        (out, projected, taps, decay_rate, dt_bias, norm_weight), _bits(eps),
+        (windows, states, bounds, slots, drafted, *journal),
+        (slots.shape[0], tokens, key_heads, n_heads, key_dim, value_dim, n_taps),
+    )  # fmt: skip
+    return out, journal
+
+
+def fold_drafts(
+    journal: Journal, windows: Tensor, states: Tensor, bounds: Tensor, slots: Tensor, accepted: Tensor
+) -> None:
+    """See `reference.fold_drafts`."""
+    _, n_heads, value_dim, key_dim = states.shape
+    _call(
+        _fold_drafts,
+        (*journal, windows, states, bounds, slots, accepted), None, (),
+        (slots.shape[0], journal.keys.shape[1], n_heads, key_dim, value_dim, windows.shape[1] + 1),
+    )  # fmt: skip
 
 
 def gated_attention(
@@ -195,10 +242,13 @@ def _by_weight(name: str) -> dict[Any, ctypes._FuncPointer]:
     return {**_by_dtype(name), 4: _function(f"{name}_int4"), 8: _function(f"{name}_int8")}
 
 
+_embedding = _by_weight("embedding")
 _norm_linear = _by_weight("norm_linear")
 _linear_add = _by_weight("linear_add")
 _swiglu_linear_add = _by_weight("swiglu_linear_add")
 _gated_delta_net = _function("gated_delta_net")
+_drafted_gated_delta_net = _function("drafted_gated_delta_net")
+_fold_drafts = _function("fold_drafts")
 _gated_attention = _by_dtype("gated_attention")
 _attention = _by_dtype("attention")
 _replay = _library.replay

@@ -142,7 +142,8 @@ def _pack_int8(weight: Tensor, group: int) -> Tensor:
 
 def _unpack_int8(panels: Tensor, width: int, group: int, dtype: torch.dtype) -> Tensor:
     scale = panels[:, : 4 * PANEL].contiguous().view(torch.float32)
-    quads = panels[:, 4 * PANEL :].contiguous().view(torch.int8).view(len(panels), width // group, -1, PANEL, 4)
+    numbers = panels[:, 4 * PANEL :].contiguous().view(torch.int8)
+    quads = numbers.view(len(panels), width // group, _filled(group) // 4, PANEL, 4)
     return _rows(quads, group).flatten(2).to(dtype) * scale[..., None].to(dtype)
 
 
@@ -155,9 +156,9 @@ def _pack_int4(weight: Tensor, group: int) -> Tensor:
 
 
 def _unpack_int4(panels: Tensor, width: int, group: int, dtype: torch.dtype) -> Tensor:
-    blocks = panels.view(len(panels), width // group, -1)
+    blocks = panels.view(len(panels), width // group, _panel_bytes(group, 4, group))
     head = blocks[..., : 4 * PANEL].contiguous().view(torch.bfloat16).to(dtype)
     scale, zero = (x.transpose(1, 2)[..., None] for x in head.split(PANEL, dim=2))
-    pairs = blocks[..., 4 * PANEL :].unflatten(2, (-1, PANEL, 4))
+    pairs = blocks[..., 4 * PANEL :].unflatten(2, (_filled(group) // 8, PANEL, 4))
     levels = torch.stack([pairs & 15, pairs >> 4], dim=3).flatten(2, 3)
     return ((_rows(levels, group).to(dtype) - 8) * scale + zero).flatten(2)

@@ -17,11 +17,16 @@ Sources: RMSNorm, arXiv 1910.07467; rotary positions, arXiv 2104.09864; SwiGLU, 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from kernels.quantized import Weight
+
+if TYPE_CHECKING:
+    from kernels.reference_drafts import Journal
 
 L2_EPS = 1e-6
 
@@ -203,9 +208,7 @@ def paged_attention(
     return attend(q, keys, values, page_tables, positions, bounds) * torch.sigmoid(gate)
 
 
-def attend(
-    q: Tensor, keys: Tensor, values: Tensor, page_tables: Tensor, positions: Tensor, bounds: Tensor
-) -> Tensor:
+def attend(q: Tensor, keys: Tensor, values: Tensor, page_tables: Tensor, positions: Tensor, bounds: Tensor) -> Tensor:
     """Causal attention of each token over its own sequence's cache.
 
     Args:
@@ -321,3 +324,24 @@ def attention(
     q, k = (rotate(x, positions, rotary) for x in (q, k))
     store(k, v, keys, values, kv_rows)
     return attend(q, keys, values, page_tables, positions, bounds)
+
+
+def drafted_gated_delta_net(
+    projected: Tensor, taps: Tensor, decay_rate: Tensor, dt_bias: Tensor, norm_weight: Tensor, eps: float,
+    windows: Tensor, states: Tensor, bounds: Tensor, slots: Tensor, drafted: Tensor,
+) -> tuple[Tensor, Journal]:  # fmt: skip
+    """See `reference_drafts.drafted_gated_delta_net`."""
+    from kernels import reference_drafts  # made of the pieces above
+
+    return reference_drafts.drafted_gated_delta_net(
+        projected, taps, decay_rate, dt_bias, norm_weight, eps, windows, states, bounds, slots, drafted
+    )
+
+
+def fold_drafts(
+    journal: Journal, windows: Tensor, states: Tensor, bounds: Tensor, slots: Tensor, accepted: Tensor
+) -> None:
+    """See `reference_drafts.fold_drafts`."""
+    from kernels import reference_drafts
+
+    reference_drafts.fold_drafts(journal, windows, states, bounds, slots, accepted)

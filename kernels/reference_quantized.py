@@ -37,8 +37,10 @@ def quantize_int4(weight: Tensor, group: int) -> tuple[Tensor, Tensor, Tensor]:
         raise ValueError(f"groups of {group} columns do not divide a width of {width} evenly, or have no halves")
     groups = weight.float().view(n_rows, width // group, group)
     low, high = groups.amin(2), groups.amax(2)
-    scale = torch.where(high > low, (high - low) / 15, torch.ones_like(high)).to(weight.dtype)
-    zero = (low + 8 * scale.float()).to(weight.dtype)
+    step = ((high - low) / 15).to(weight.dtype)
+    # A group of equal weights is its zero, at level 8.
+    scale = torch.where(step > 0, step, torch.ones_like(step))
+    zero = (low + 8 * step.float()).to(weight.dtype)
     levels = ((groups - zero.float()[..., None]) / scale.float()[..., None] + 8).round().clamp(0, 15).to(torch.uint8)
     first, second = levels.split(group // 2, dim=2)
     return (first | second << 4).flatten(1), scale, zero

@@ -31,7 +31,10 @@ def _trace(scene: Scene) -> None:
     if scene.run_id is None or not scene.whole:
         st.info(_("Run a prompt of your own to its end first: the instruments need its tokens."))
         return
-    shape = run.header.model
+    layers = [number for number, kind in enumerate(run.header.model.layer_types) if kind == "linear_attention"]
+    if not layers:
+        st.info(_("Every layer of this model is full attention: it has no recurrent state to look into."))
+        return
     wanted = {page.key("traced"): scene.run_id}
     if st.session_state.get(page.key("traced")) != scene.run_id:
         st.button(
@@ -39,7 +42,6 @@ def _trace(scene: Scene) -> None:
             on_click=st.session_state.update, args=(wanted,),
         )  # fmt: skip
         return
-    layers = [number for number, kind in enumerate(shape.layer_types) if kind == "linear_attention"]
     _open_on_a_keeper(page, layers, scene.run_id)
     layer, head = (st.session_state.get(page.key(box), first) for box, first in (("layer", layers[0]), ("head", 0)))
     taken = take_trace(scene.run_id, layer, head)

@@ -12,8 +12,6 @@ import msgspec
 from engine.account.probe import MachineProbe
 
 IDEAL = "ideal: the peak as printed, nothing taken off"
-READ_IN = "2026-11"
-"""When the figures below were last compared with other copies of the data sheets."""
 
 
 class Hardware(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

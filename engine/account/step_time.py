@@ -176,4 +176,4 @@ def with_bits(shape: ModelShape, bits_per_weight: float) -> ModelShape:
     whole = {32.0: "float32", 16.0: "bfloat16", 8.0: "int8"}
     dtype = whole.get(float(bits_per_weight), f"{bits_per_weight:g} bits a weight")
     n_bytes = round(total_parameters(shape) * bits_per_weight / 8)
-    return msgspec.structs.replace(shape, weight_dtype=dtype, weight_bytes=n_bytes)
+    return msgspec.structs.replace(shape, weight_dtype=dtype, weight_bytes=n_bytes, head_bytes=None)

@@ -89,6 +89,11 @@ class CountedRoom:
             self._pages_used += more
         return True
 
+    def clear(self, sequence: Sequence) -> None:
+        """Give the pages back and stay: nothing of the pass is kept."""
+        self._pages_used -= self._owned[sequence]
+        self._owned[sequence] = 0
+
     def leave(self, sequence: Sequence) -> None:
         """See `Room`."""
         self._pages_used -= self._owned.pop(sequence, 0)

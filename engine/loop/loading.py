@@ -22,7 +22,7 @@ from engine.model.tokenizer import Tokenizer
 KV_BUDGET_BYTES = 1 << 30
 """Bound on the KV cache of all sequences together: a model whose context needs more serves a shorter one."""
 
-N_CHECKPOINTS = 8
+N_CHECKPOINTS = 16
 """Prefix checkpoints that are kept at most; each takes a state slot."""
 
 N_FOR_TRACES = 1

@@ -131,8 +131,9 @@ class Runner:
 
     def _checkpoint(self, part: Part, holding: Holding) -> None:
         sequence = part.sequence
-        if holding.length == sequence.n_prompt or holding.length in sequence.checkpoint_at:
-            self.prefixes.keep(sequence.tokens[: holding.length], holding)
+        shared = holding.length in sequence.checkpoint_at
+        if shared or holding.length == sequence.n_prompt:
+            self.prefixes.keep(sequence.tokens[: holding.length], holding, shared=shared)
 
     def _span(self, part: Part) -> Span:
         logits: Literal["none", "last", "all"] = "none" if not part.gives_token else "all" if part.drafts else "last"

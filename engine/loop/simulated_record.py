@@ -80,10 +80,11 @@ class SimulatedRun:
     ) -> None:
         """One pass is over; `part` as it was before the pass, `work` the same in numbers."""
         n_tokens, start, n_logits = work
-        cost = self._rates.pass_cost(start, n_tokens, n_logits, step_weight_bytes)
+        kept = not part.sequence.recomputes
+        cost = self._rates.pass_cost(start, n_tokens, n_logits, step_weight_bytes, kept=kept)
         self._events.append(
             Pass(
-                len(self._events), self._n_passes, part.phase, part.token_ids, start, shared_by,
+                len(self._events), self._n_passes, part.phase, _unknown_ids(n_tokens), start, shared_by,
                 start_ns - self._arrival_ns, end_ns - self._arrival_ns, *cost,
                 _emitted(start + n_tokens) if n_logits else [],
             )
@@ -104,7 +105,12 @@ class SimulatedRun:
         return Run(self._events)
 
 
+# Shared by all runs, since there is nothing in them but a number: a million passes stay small.
+@cache
+def _unknown_ids(count: int) -> list[int]:
+    return [UNKNOWN.id] * count
+
+
 @cache
 def _emitted(position: int) -> list[Emission]:
-    """Shared by all runs, since there is nothing in it but the position: a million passes stay small."""
     return [Emission(UNKNOWN, position, [], None)]

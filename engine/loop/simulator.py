@@ -95,7 +95,7 @@ class _Pool:
 
 
 class Simulator:
-    """Plays arrivals out once. `decode` and `link` make two machines of it; both or neither."""
+    """Plays arrivals out, once, since its rooms are filled by it. `decode` and `link` make two machines of it; both or neither."""
 
     def __init__(
         self, shape: ModelShape, machine: Machine, *, decode: Machine | None = None, link: Link | None = None,
@@ -155,22 +155,26 @@ class Simulator:
 
     def _refusal(self, arrival: Arrival) -> str | None:
         """Why a request can never be served, in words; None if it can."""
-        wanted, context = arrival.n_prompt + arrival.n_new, self._shape.context_length
-        if arrival.n_prompt < 1 or arrival.n_new < 1:
+        _, n_prompt, n_new = arrival
+        context = self._shape.context_length
+        if n_prompt < 1 or n_new < 1:
             return "A request has a prompt token and a new token at least."
-        if wanted > context:
-            return (
-                f"{arrival.n_prompt:,} prompt and {arrival.n_new:,} new tokens are more than the context's {context:,}."
-            )
-        rooms = [pool.room for pool in (self._first, self._second) if pool is not None]
-        if not all(room.holds(wanted - 1) for room in rooms):
-            return f"The KV cache of {wanted - 1:,} positions does not fit into the memory beside the weights."
+        if n_prompt + n_new > context:
+            return f"{n_prompt:,} prompt and {n_new:,} new tokens are more than the context's {context:,}."
+        # The newest token is never fed back, and the first of two machines holds the prompt only.
+        held = n_prompt + n_new - 1
+        to_hold = [(self._first, held)] if self._second is None else [(self._first, n_prompt), (self._second, held)]
+        for pool, positions in to_hold:
+            if not pool.room.holds(positions):
+                return f"The KV cache of {positions:,} positions does not fit into the memory beside the weights."
         return None
 
     def _start_step(self, pool: _Pool, now: int) -> None:
         plan = pool.scheduler.plan()
         for sequence in plan.admitted:
-            self._run_of(sequence).admitted(now)
+            # As the engine does: it tells something only of a request that comes back.
+            if sequence.n_refill > sequence.n_prompt:
+                self._run_of(sequence).admitted(now)
         for sequence, positions in plan.preempted:
             self._run_of(sequence).preempted(now, positions)
         if plan.parts:
@@ -180,6 +184,9 @@ class Simulator:
 
     def _end_step(self, pool: _Pool, plan: StepPlan, works: list[Work], start: int, end: int) -> None:
         pool.busy = False
+        for part in plan.parts:
+            if part.sequence.recomputes:
+                pool.room.clear(part.sequence)
         pool.rows.append(_row(len(pool.rows), plan, works, start, end, pool.room))
         weight_bytes = self._rates.weight_bytes(sum(one.n_tokens for one in works), sum(one.n_logits for one in works))
         for part, work in zip(plan.parts, works, strict=True):

@@ -60,6 +60,8 @@ def _check(runner: Runner, run: Run, layer: int, head: int) -> None:
         raise TraceError(
             "other_model", f"The run was made with another model ({run.header.model.name}) than is loaded."
         )
+    if not config.linear_layers:
+        raise TraceError("no_such_layer", "Every layer of this model is full attention: it has no recurrent state.")
     if layer not in config.linear_layers:
         layers = ", ".join(map(str, config.linear_layers))
         raise TraceError("no_such_layer", f"Layer {layer} has no recurrent state. Gated DeltaNet layers are {layers}.")

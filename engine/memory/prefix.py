@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 from collections import OrderedDict, deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from engine.memory.errors import OutOfMemory
 from engine.memory.memory import Holding, Memory
@@ -24,13 +25,22 @@ N_REMEMBERED = 32
 """Prompts whose beginnings a new one is compared with."""
 
 
+@dataclass
+class _Checkpoint:
+    holding: Holding
+    proven: bool
+    """Two requests have shared it: such a beginning will be asked for again, an end that nobody continued may not."""
+
+
 class PrefixCache:
-    """Checkpoints by their tokens, the least recently used thrown out first. Used by the thread that steps."""
+    """Checkpoints by their tokens; those that nobody shared yet are thrown out first, the least recently used of them
+    before the others. Used by the thread that steps.
+    """
 
     def __init__(self, memory: Memory, max_checkpoints: int) -> None:
         self._memory = memory
         self._max = max_checkpoints
-        self._checkpoints: OrderedDict[tuple[int, ...], Holding] = OrderedDict()
+        self._checkpoints: OrderedDict[tuple[int, ...], _Checkpoint] = OrderedDict()
         self._recent: deque[tuple[int, ...]] = deque(maxlen=N_REMEMBERED)
 
     def __len__(self) -> int:
@@ -47,7 +57,8 @@ class PrefixCache:
         if best is None:
             return None
         self._checkpoints.move_to_end(best)
-        return self._memory.fork(self._checkpoints[best])
+        self._checkpoints[best].proven = True
+        return self._memory.fork(self._checkpoints[best].holding)
 
     def branch(self, tokens: Sequence[int]) -> int | None:
         """Where a new prompt leaves the recent one that it shares most with, if that is worth a checkpoint.
@@ -59,9 +70,9 @@ class PrefixCache:
         self._recent.append(asked)
         return shared if MIN_BRANCH <= shared < len(asked) else None
 
-    def keep(self, tokens: Sequence[int], holding: Holding) -> None:
+    def keep(self, tokens: Sequence[int], holding: Holding, *, shared: bool = False) -> None:
         """Copy a holding as the checkpoint of its tokens; not kept if there is no slot for it even after throwing out
-        others.
+        others. `shared` says that two prompts have begun like this already.
         """
         key = tuple(tokens)
         assert len(key) == holding.length
@@ -70,14 +81,15 @@ class PrefixCache:
         while len(self._checkpoints) >= self._max or not self._memory.slots.n_free:
             if not self.evict():
                 return
-        self._checkpoints[key] = self._memory.fork(holding)
+        self._checkpoints[key] = _Checkpoint(self._memory.fork(holding), shared)
 
     def evict(self) -> bool:
-        """Throw out the checkpoint that was not used for the longest time; False if there is none."""
+        """Throw out the checkpoint that is least likely to be wanted; False if there is none."""
         if not self._checkpoints:
             return False
-        _, holding = self._checkpoints.popitem(last=False)
-        self._memory.close(holding)
+        unproven = (key for key, one in self._checkpoints.items() if not one.proven)
+        key = next(unproven, next(iter(self._checkpoints)))
+        self._memory.close(self._checkpoints.pop(key).holding)
         return True
 
     def clear(self) -> None:

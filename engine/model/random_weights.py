@@ -15,6 +15,7 @@ from torch import Tensor
 from engine.account.record import ModelShape
 from engine.model.config import CheckpointError, ModelConfig
 from engine.model.model import Model
+from engine.model.quantize import WeightFormat
 from engine.model.weights import Checkpoint
 
 
@@ -47,8 +48,8 @@ class RandomWeights(Checkpoint):
         return self._config.zero_centred_norms and not name.endswith("linear_attn.norm.weight")
 
 
-def random_model(shape: ModelShape, seed: int = 0) -> Model:
-    """A model of this shape in bf16; raises CheckpointError if the weights do not fit into free memory."""
+def random_model(shape: ModelShape, seed: int = 0, weights: WeightFormat = "bf16") -> Model:
+    """A model of this shape in bf16 or packed; raises CheckpointError if its bf16 weights do not fit into free memory."""
     free = psutil.virtual_memory().available
     if shape.weight_bytes > free:
         raise CheckpointError(
@@ -56,8 +57,8 @@ def random_model(shape: ModelShape, seed: int = 0) -> Model:
             "of memory are free. Take a smaller shape."
         )
     config = config_of(shape)
-    weights = RandomWeights(config, torch.bfloat16, seed)
-    return Model(config, weights, f"{shape.name}, random weights", torch.bfloat16)
+    drawn = RandomWeights(config, torch.bfloat16, seed)
+    return Model(config, drawn, f"{shape.name}, random weights", torch.bfloat16, weights)
 
 
 def config_of(shape: ModelShape) -> ModelConfig:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import anyio.to_thread
 
 from engine.account.record import Sampling, Serving
+from engine.account.step_record import StepRow
 from engine.loop.request import Request, RequestError
+from engine.loop.room import Usage
 from engine.loop.run_log import RunLog
 from engine.serve import wire
 from engine.serve.faults import Refused
@@ -75,3 +78,11 @@ class Admission:
         rows = self.host.engine.batch_table()
         waiting = sum(row.phase is None for row in rows)
         return len(rows) - waiting, waiting
+
+    def usage(self) -> Usage | None:
+        """Pages and slots in use; None without an engine."""
+        return self.host.engine.usage if self.host.health.status == "ready" else None
+
+    def steps_since(self, number: int) -> Sequence[StepRow]:
+        """The engine's step rows from `number` on, as far as they are kept."""
+        return self.host.engine.steps.since(number) if self.host.health.status == "ready" else ()

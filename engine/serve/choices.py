@@ -62,8 +62,8 @@ class Choices:
             async for batch in batches:
                 for log, writer, events in zip(self.logs, self._writers, batch, strict=True):
                     writer.take(events)
-                    if writer.done:
-                        log.cancel()  # it may have gone past a stop text
+                    if writer.done and not log.ended:
+                        log.cancel()  # it goes on past a stop text
                 yield
                 if self.failure or all(writer.done for writer in self._writers):
                     return

@@ -114,7 +114,8 @@ class _LoadTest:
         except EngineRefused as no:
             one.outcome, one.reason = "refused", no.code
         except (httpx.TransportError, RecordError) as broken:
-            one.outcome, one.reason = "lost", type(broken).__name__
+            if one.outcome != "ran":
+                one.outcome, one.reason = "lost", type(broken).__name__
         finally:
             one.ended_ns = self._now()
             self._ended += 1
@@ -196,12 +197,12 @@ def _leave(client: EngineClient, sent: list[Sent]) -> None:
 
 def _next_step(client: EngineClient) -> int:
     """The number that the engine's next step will have."""
-    rows = client.steps().rows
+    rows = _steps(client, 0)
     return rows[-1].number + 1 if rows else 0
 
 
 def _steps(client: EngineClient, start: int) -> list[StepRow]:
-    """The engine's rows since; none if it is gone by now, which the requests will have told."""
+    """The engine's rows since; none if it is gone, which its requests tell, or keeps none."""
     try:
         return client.steps(start).rows
     except (EngineRefused, EngineUnavailable):

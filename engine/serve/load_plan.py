@@ -22,7 +22,7 @@ from engine.serve.load_prompts import Prompts
 REQUESTS = 50
 """Without a number of requests or seconds."""
 MOST_REQUESTS = 20_000
-N_OPENINGS = 4
+N_OPENINGS = 2
 """System prompts that requests share if prefixes may be reused."""
 
 _PAIR = re.compile(r"(\d{1,7}),(\d{1,7})")

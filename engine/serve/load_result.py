@@ -16,9 +16,10 @@ import msgspec
 
 from engine.account.distribution import Distribution
 from engine.account.goodput import Limits
-from engine.account.record import Run
+from engine.account.record import End, Run
 from engine.account.service import ServiceReport, service_report
 from engine.account.step_record import StepRow
+from engine.account.told import FINISHED
 from engine.serve.load_plan import Ask, LoadOptions, LoadPlan
 
 Outcome = Literal["ran", "refused", "lost", "cut"]
@@ -112,10 +113,14 @@ def summarise(
 
 
 def _client_view(sent: Sequence[Sent]) -> ClientView:
-    whole = [one for one in sent if one.outcome == "ran" and one.ask.leaves_after is None and one.token_ns]
+    whole = [one for one in sent if one.run is not None and _finished(one.run) and one.token_ns]
     return ClientView(
         ttft_ns=Distribution.of([one.token_ns[0] - one.sent_ns for one in whole]),
         gap_ns=Distribution.of([b - a for one in whole for a, b in itertools.pairwise(one.token_ns)]),
         e2e_ns=Distribution.of([one.token_ns[-1] - one.sent_ns for one in whole]),
         lag_ns=Distribution.of([one.sent_ns - one.ask.at_ns for one in sent if one.ask.at_ns is not None]),
     )
+
+
+def _finished(run: Run) -> bool:
+    return isinstance(run.end, End) and run.end.reason in FINISHED

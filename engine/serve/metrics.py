@@ -69,10 +69,15 @@ class ServiceMetrics:
         self,
         running_and_waiting: Callable[[], tuple[int, int]],
         usage: Callable[[], Usage | None] = lambda: None,
+        steps_since: Callable[[int], Sequence[StepRow]] = lambda number: (),
     ) -> None:
-        """Take what is asked at each scrape: how many run and wait, and the memory in use (None: not known)."""
+        """Take what is asked at each scrape: how many run and wait, the memory in use (None: not known), and the step
+        rows from a number on.
+        """
         self._registry = CollectorRegistry()
         self._registry.register(_Now(running_and_waiting, usage))
+        self._steps_since = steps_since
+        self._next_step = 0
         self._durations = [(self._histogram(name, text, _LATENCY_S), of) for name, text, of in _DURATIONS]
         self._sizes = [(self._histogram(name, text, _TOKENS), of) for name, text, of in _SIZES]
         self._counts = [(self._counter(name, text), of) for name, text, of in _COUNTS]
@@ -100,13 +105,15 @@ class ServiceMetrics:
                 name, [(self._tpot, told.timings.tpot_ns), *((self._itl, gap) for gap in told.timings.itl_ns)], 1e9
             )
 
-    def observe_steps(self, rows: Iterable[StepRow]) -> None:
-        """Take in steps that were not taken in before."""
-        for row in rows:
+    def take_steps(self) -> None:
+        """Take in the steps since the last call; often enough that the engine still has them all."""
+        for row in self._steps_since(self._next_step):
             self._step_tokens.observe(sum(share.n_tokens for share in row.shares))
+            self._next_step = row.number + 1
 
     def page(self) -> bytes:
         """The scrape, in Prometheus' text format."""
+        self.take_steps()
         return generate_latest(self._registry)
 
     def _counter(self, name: str, text: str, labels: Sequence[str] = ("model_name",)) -> Counter:

@@ -47,9 +47,7 @@ class EngineRoutes:
     async def submit(self, request: Request) -> Response:
         """Start a run: 201 and its id."""
         asked = await read_json(request, wire.RunRequest)
-        log = await self._admission.submit(
-            asked.model, asked.prompt, asked.sampling, asked.serving, needs_viewers=True
-        )
+        log = await self._admission.submit(asked.model, asked.prompt, asked.sampling, asked.serving, needs_viewers=True)
         return _json(wire.RunAccepted(log.run_id), 201)
 
     async def events(self, request: Request) -> Response:
@@ -120,9 +118,7 @@ class _WatchedStream(StreamingResponse):
 def _start(request: Request) -> int:
     text = request.query_params.get("from", "0")
     if not text.isascii() or not text.isdecimal() or len(text) > 9:
-        raise Refused(
-            400, "bad_start", "from must be a whole number, 0 or more: the first that you do not have yet."
-        )
+        raise Refused(400, "bad_start", "from must be a whole number, 0 or more: the first that you do not have yet.")
     return int(text)
 
 

@@ -12,11 +12,13 @@ import logging
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import uvicorn
 from starlette.applications import Starlette
 
+from engine.loop.policy import Policy
 from engine.serve import wire
 from engine.serve.admission import MAX_WAITING, Admission
 from engine.serve.chat import ChatRoutes
@@ -40,6 +42,15 @@ SWEEP_S = 0.5
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
+class LoadSettings:
+    """How the engine is made, besides its model."""
+
+    threads: int | None = None
+    policy: Policy = field(default_factory=Policy)
+    draft_model: str | None = None
+
+
 def serve(
     *,
     host: str = DEFAULT_HOST,
@@ -48,6 +59,7 @@ def serve(
     token: str | None = None,
     lifeline: bool = False,
     patience_s: float = PATIENCE_S,
+    settings: LoadSettings | None = None,
 ) -> None:
     """Serve one model until stopped. Port 0 takes a free one; standard output gets one JSON line with the address.
 
@@ -63,7 +75,7 @@ def serve(
         level=logging.WARNING if lifeline else logging.INFO, format="engine: %(levelname)s %(name)s: %(message)s"
     )
     listening = _listen(host, port)
-    app = build(lambda: _load(model), host=host, token=token, patience_s=patience_s)
+    app = build(lambda: _load(model, settings or LoadSettings()), host=host, token=token, patience_s=patience_s)
     server = uvicorn.Server(
         uvicorn.Config(app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=1)
     )
@@ -85,14 +97,14 @@ def build(
     hosted = EngineHost(load)
     runs = RunRegistry(lambda run: metrics.observe(run), patience_s=patience_s)
     admission = Admission(hosted, runs, MAX_WAITING)
-    metrics = ServiceMetrics(admission.running_and_waiting)
+    metrics = ServiceMetrics(admission.running_and_waiting, admission.usage, admission.steps_since)
     routes = EngineRoutes(admission, metrics).table() + CompletionRoutes(admission).table()
     routes += ChatRoutes(admission).table()
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         hosted.start()
-        sweeping = asyncio.create_task(_sweep(runs, sweep_s))
+        sweeping = asyncio.create_task(_sweep(runs, metrics, sweep_s))
         try:
             yield
         finally:
@@ -104,21 +116,22 @@ def build(
     )
 
 
-async def _sweep(runs: RunRegistry, every_s: float) -> None:
+async def _sweep(runs: RunRegistry, metrics: ServiceMetrics, every_s: float) -> None:
     while True:
         await asyncio.sleep(every_s)
         try:
             runs.sweep()
+            metrics.take_steps()
         except Exception:
             # Without the sweep nothing would ever be cancelled or dropped again.
             _log.exception("the sweep over the runs failed; it is tried again")
 
 
-def _load(model: str) -> Engine:
+def _load(model: str, settings: LoadSettings) -> Engine:
     # In the loading thread: torch takes seconds to import, and the server answers meanwhile.
     from engine.loop.engine import Engine
 
-    return Engine.load(model)
+    return Engine.load(model, threads=settings.threads, policy=settings.policy, draft_model=settings.draft_model)
 
 
 def _listen(host: str, port: int) -> socket.socket:

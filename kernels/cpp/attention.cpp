@@ -111,14 +111,20 @@ void weigh(const Call<KV>& c, const Columns<C>& columns, float* weights, float (
     for (int j = i; j < kLane; j += C) tops[i] = std::max(tops[i], top[j]);
   }
   for (int i = 0; i < kLane; ++i) top[i] = tops[i % C];
-  Lane total = {};
-  for (int64_t p = 0; p < columns.most_held; p += R) {
-    const Lane weight = exp(load(weights + p * C) - top);
-    total += weight;
-    store(weights + p * C, weight);
+  // Every kLane-th position into the same sum, then these in order, whatever C is: a column's total must not depend on
+  // which others came along, or the same tokens would give other odds in a chunk than alone.
+  Lane parts[C] = {};
+  for (int64_t p = 0; p < columns.most_held; p += kLane) {
+    UNROLL for (int i = 0; i < C; ++i) {
+      const int64_t at = p * C + i * kLane;
+      if (at >= columns.most_held * C) break;
+      const Lane weight = exp(load(weights + at) - top);
+      parts[i] += weight;
+      store(weights + at, weight);
+    }
   }
   std::fill(totals, totals + C, 0.0f);
-  for (int i = 0; i < kLane; ++i) totals[i % C] += total[i];
+  for (int i = 0; i < kLane * C; ++i) totals[i % C] += parts[i / kLane][i % kLane];
 }
 
 // The values weighted and added up, over the totals, times the sigmoid of the gates if there are any: a vector

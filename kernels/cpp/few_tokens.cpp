@@ -12,7 +12,7 @@ constexpr int64_t kBlock = 24;
 constexpr int64_t kGrain = 16 << 10;  // products that are worth handing to another thread
 constexpr int64_t kDepth = 512;       // columns of the weight that are widened at a time
 // Rows of a tile of four tokens: as many sums at once as there are registers for.
-constexpr int kRows = kRegisters >= 32 ? 4 : 3;
+constexpr int kRows = kRegisters >= 32 ? 4 : 2;
 // Tokens from which on it pays to widen a piece of the weight before using it.
 constexpr int64_t kWiden = 4;
 
@@ -62,9 +62,7 @@ template <class W>
 void widen(const W* from, float* to, int64_t n) {
   const int64_t whole = n / kStep * kStep;
   for (int64_t i = 0; i < whole; i += kStep) {
-    Lane first, second;
-    load_step(from + i, first, second);
-    store(to + i, first), store(to + i + kLane, second);
+    store(to + i, load_half(from + i, 0)), store(to + i + kLane, load_half(from + i, 1));
   }
   for (int64_t i = whole; i < n; ++i) to[i] = wide(from[i]);
 }

@@ -33,6 +33,15 @@ constexpr int64_t kLane = kVectorBytes / 4;  // numbers in a vector: 4, 8 or 16
 #define INLINE inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
 
+// Hold a vector in a register: left alone, the compiler reads it from memory again for every use.
+#if defined(__x86_64__)
+#define HOLD(x) asm("" : "+x"(x))
+#elif defined(__aarch64__)
+#define HOLD(x) asm("" : "+w"(x))
+#else
+#define HOLD(x)
+#endif
+
 #if defined(__clang__) || __GNUC__ >= 12
 #define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
@@ -152,12 +161,11 @@ INLINE void store_sums(float* to, const Lane* x) {
 // order.
 constexpr int64_t kStep = 2 * kLane;
 
-INLINE void load_step(const float* p, Lane& first, Lane& second) { first = load(p), second = load(p + kLane); }
-INLINE void load_step(const bf16* p, Lane& first, Lane& second) {
+INLINE Lane load_half(const float* p, int half) { return load(p + half * kLane); }
+INLINE Lane load_half(const bf16* p, int half) {
   Bits pairs;
   std::memcpy(&pairs, p, sizeof pairs);
-  first = (Lane)(pairs << 16);
-  second = (Lane)(pairs & 0xffff0000u);
+  return (Lane)(half == 0 ? pairs << 16 : pairs & 0xffff0000u);
 }
 
 // Put n numbers into the order in which they meet weights of type W; in place or not.
@@ -181,21 +189,22 @@ INLINE void multiply(const W* const (&rows)[R], const float* const (&cols)[C], i
       Lane x[C], y[C];
       UNROLL for (int c = 0; c < C; ++c) x[c] = load(cols[c] + i), y[c] = load(cols[c] + i + kLane);
       UNROLL for (int r = 0; r < R; ++r) {
-        Lane first, second;
-        load_step(rows[r] + i, first, second);
+        const Lane first = load_half(rows[r] + i, 0), second = load_half(rows[r] + i, 1);
         UNROLL for (int c = 0; c < C; ++c) total[r * C + c] += first * x[c];
         UNROLL for (int c = 0; c < C; ++c) total[r * C + c] += second * y[c];
       }
     } else {
-      Lane first[R], second[R];
-      UNROLL for (int r = 0; r < R; ++r) load_step(rows[r] + i, first[r], second[r]);
-      UNROLL for (int c = 0; c < C; ++c) {
-        const Lane x = load(cols[c] + i);
-        UNROLL for (int r = 0; r < R; ++r) total[r * C + c] += first[r] * x;
-      }
-      UNROLL for (int c = 0; c < C; ++c) {
-        const Lane y = load(cols[c] + i + kLane);
-        UNROLL for (int r = 0; r < R; ++r) total[r * C + c] += second[r] * y;
+      UNROLL for (int half = 0; half < 2; ++half) {
+        Lane row[R];
+        UNROLL for (int r = 0; r < R; ++r) {
+          row[r] = load_half(rows[r] + i, half);
+          HOLD(row[r]);
+        }
+        UNROLL for (int c = 0; c < C; ++c) {
+          Lane x = load(cols[c] + i + half * kLane);
+          HOLD(x);
+          UNROLL for (int r = 0; r < R; ++r) total[r * C + c] += row[r] * x;
+        }
       }
     }
   }
@@ -229,15 +238,28 @@ INLINE Lane dots(const W* const (&rows)[R], const float* const (&cols)[C], int64
   return out;
 }
 
-// Rows become columns: as often as the rows can be halved, interleave their first half with the second.
+// Rows become columns: first within every four rows and four numbers, then the fours change places.
 INLINE void transpose(Lane (&x)[kLane]) {
-  UNROLL for (int round = 0; round < kRounds; ++round) {
-    Lane y[kLane];
-    UNROLL for (int i = 0; i < kLane / 2; ++i) {
-      y[2 * i] = pick<Turns<kLane, 1, 0>>(x[i], x[i + kLane / 2]);
-      y[2 * i + 1] = pick<Turns<kLane, 1, 1>>(x[i], x[i + kLane / 2]);
+  constexpr int fours = static_cast<int>(kLane) / 4;
+  Lane y[4][fours];
+  UNROLL for (int g = 0; g < fours; ++g) {
+    const Lane *four = x + 4 * g, a = pick<Turns<4, 1, 0>>(four[0], four[1]), b = pick<Turns<4, 1, 1>>(four[0], four[1]);
+    const Lane c = pick<Turns<4, 1, 0>>(four[2], four[3]), d = pick<Turns<4, 1, 1>>(four[2], four[3]);
+    y[0][g] = pick<Turns<4, 2, 0>>(a, c), y[1][g] = pick<Turns<4, 2, 1>>(a, c);
+    y[2][g] = pick<Turns<4, 2, 0>>(b, d), y[3][g] = pick<Turns<4, 2, 1>>(b, d);
+  }
+  UNROLL for (int j = 0; j < 4; ++j) {
+    if constexpr (fours == 1) {
+      x[j] = y[j][0];
+    } else if constexpr (fours == 2) {
+      x[j] = pick<Turns<8, 4, 0>>(y[j][0], y[j][1]), x[4 + j] = pick<Turns<8, 4, 1>>(y[j][0], y[j][1]);
+    } else {
+      UNROLL for (int second = 0; second < 2; ++second) {
+        const Lane a = second ? pick<Halves<16, 1>>(y[j][0], y[j][2]) : pick<Halves<16, 0>>(y[j][0], y[j][2]);
+        const Lane b = second ? pick<Halves<16, 1>>(y[j][1], y[j][3]) : pick<Halves<16, 0>>(y[j][1], y[j][3]);
+        x[8 * second + j] = pick<Turns<8, 4, 0>>(a, b), x[8 * second + 4 + j] = pick<Turns<8, 4, 1>>(a, b);
+      }
     }
-    UNROLL for (int i = 0; i < kLane; ++i) x[i] = y[i];
   }
 }
 

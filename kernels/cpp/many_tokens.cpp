@@ -14,19 +14,33 @@ constexpr int64_t kDepth = 512;        // columns of the weight in a panel: 64 K
 // Tokens at a time, with two vectors of sums each that must stay in registers.
 constexpr int kTokens = kRegisters >= 32 ? 8 : 6;
 
+// What words hold, into one row of a panel or two.
+INLINE void store_word(float* to, Lane words, const float*) { store(to, words); }
+INLINE void store_word(float* to, Lane words, const bf16*) {
+  store(to, (Lane)((Bits)words << 16));
+  store(to + kPanel, (Lane)((Bits)words & 0xffff0000u));
+}
+
 // panel [depth][kPanel] = weight[row : row + kPanel, from : from + depth] transposed; rows beyond the last are copies of
 // it.
 template <class W>
 void fill_panel(float* panel, const W* weight, int64_t row, int64_t from, int64_t depth, const Shape& s) {
+  // A pair of bf16 is one word, and words are transposed alike.
+  constexpr int64_t numbers = sizeof(float) / sizeof(W);
   for (int64_t half = 0; half < kPanel; half += kLane) {
     const W* rows[kLane];
     for (int64_t r = 0; r < kLane; ++r) rows[r] = weight + std::min(row + half + r, s.out - 1) * s.in + from;
-    each_lane(depth, [&](int64_t i, int64_t count) {
-      Lane block[kLane];
-      for (int64_t r = 0; r < kLane; ++r) block[r] = load(rows[r] + i, count);
-      transpose(block);
-      for (int64_t j = 0; j < count; ++j) store(panel + (i + j) * kPanel + half, block[j]);
-    });
+    float* to = panel + half;
+    int64_t i = 0;
+    for (; i + numbers * kLane <= depth; i += numbers * kLane) {
+      Lane words[kLane];
+      UNROLL for (int64_t r = 0; r < kLane; ++r) std::memcpy(words + r, rows[r] + i, sizeof(Lane));
+      transpose(words);
+      UNROLL for (int64_t j = 0; j < kLane; ++j) store_word(to + (i + numbers * j) * kPanel, words[j], rows[0]);
+    }
+    for (; i < depth; ++i) {
+      for (int64_t r = 0; r < kLane; ++r) to[i * kPanel + r] = wide(rows[r][i]);
+    }
   }
 }
 

@@ -79,9 +79,10 @@ void tile(float* out, const Tokens& x, const Packed& w, bool add, int64_t panel,
     const size_t bytes = std::clamp<int64_t>(w.out - row, 0, kRows) * sizeof(float);
     UNROLL for (int i = 0; i < T; ++i) {
       float* to = out + (t + i) * w.out + row;
-      Floats y = total[p][i], before = {};
-      if constexpr (K == kSigned) y *= read<Floats>(head + p * kRegister);
-      if (add) std::memcpy(&before, to, bytes), y += before;
+      Floats y = {};
+      if (add) std::memcpy(&y, to, bytes);
+      if constexpr (K == kSigned) y += total[p][i] * read<Floats>(head + p * kRegister);
+      else y += total[p][i];
       std::memcpy(to, &y, bytes);
     }
   }

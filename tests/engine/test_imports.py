@@ -12,11 +12,14 @@ FREE = [
     "engine.account.metrics",
     "engine.account.record_file",
     "engine.account.run_table",
+    "engine.account.service",
     "engine.account.trace_record",
     "engine.loop.request",
     "engine.loop.run_log",
     "engine.loop.scheduler",
     "engine.loop.engine",
+    "engine.serve.load",
+    "engine.serve.server",
     "engine.__main__",
 ]
 

@@ -92,6 +92,23 @@ def test_cache_sizes_are_read_per_level_without_the_instruction_cache(tmp_path):
     assert probe.cache_sizes(tmp_path / "absent") == {}
 
 
+def test_the_command_shows_the_kept_result_as_a_table_or_as_itself(tmp_path, monkeypatch):
+    from typer.testing import CliRunner
+
+    from engine.__main__ import app
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(probe, "measure", lambda threads: msgspec.structs.replace(QUICK, threads=threads))
+    shown = CliRunner().invoke(app, ["probe", "--threads", "1"], env={"COLUMNS": "120"})
+    assert shown.exit_code == 0
+    assert "40.0 GB/s" in shown.output
+    assert "measured here 2026-01-02T03:04:05+00:00" in shown.output
+    assert "ridge: 22.5 operations a byte" in shown.output
+    printed = CliRunner().invoke(app, ["probe", "--threads", "1", "--json"])
+    assert msgspec.json.decode(printed.output, type=MachineProbe) == QUICK
+    assert CliRunner().invoke(app, ["probe", "--threads", "0"]).exit_code == 2
+
+
 @pytest.mark.parametrize("module", ["engine.account.probe", "engine.account.presets", "engine.account.step_time"])
 def test_importing_it_does_not_import_torch(module):
     code = f"import sys, {module}; sys.exit('torch' in sys.modules)"

@@ -13,34 +13,10 @@ from engine.account.record import Admitted, End, Error, Preempted, Queued, Run, 
 from engine.account.service import service_report
 from engine.account.step_record import Share, StepRow, Wait
 from engine.account.work import work
-from tests.engine.builders import emission, header, one_pass, run_of
+from tests.engine.builders import header, run_of
+from tests.engine.hand_made import decode, numbered, step
 
 MS = 1_000_000
-
-
-def numbered(events) -> Run:
-    """The events with indices in order, and passes with numbers in order."""
-    passes = 0
-    placed = []
-    for index, event in enumerate(events):
-        placed.append(msgspec.structs.replace(event, index=index))
-        if hasattr(event, "number"):
-            placed[-1] = msgspec.structs.replace(placed[-1], number=passes)
-            passes += 1
-    return Run(placed)
-
-
-def step(start_position, n_in, start_ns, end_ns, *, phase="prefill", emits=0, shared_by=1, drafted=0, accepted=0):
-    bare = one_pass(0, 0, start_ns, end_ns, n_in=n_in, emits=False)
-    emitted = [emission(65 + i, start_position + n_in + i) for i in range(emits)]
-    return msgspec.structs.replace(
-        bare, start_position=start_position, phase=phase, emitted=emitted, shared_by=shared_by,
-        drafted=drafted, accepted=accepted,
-    )  # fmt: skip
-
-
-def decode(position, start_ns, end_ns, **others):
-    return step(position, 1, start_ns, end_ns, phase="decode", **{"emits": 1, **others})
 
 
 def two_tokens(ttft_ms: int, gap_ms: int = 1, prompt: str = "hello") -> Run:
@@ -256,3 +232,17 @@ def test_a_report_is_json_and_comes_back_the_same():
 
     report = service_report([two_tokens(1)], rows())
     assert msgspec.json.decode(msgspec.json.encode(report), type=ServiceReport) == report
+
+
+def test_a_simulated_service_goes_through_the_same_report_and_says_that_it_is_simulated():
+    from engine.loop.arrivals import Arrival
+    from tests.engine.loop.test_simulator import simulate
+
+    # By hand: the first prompt takes 0 to 140 ns; a request that came at 50 waits for it, and shares the next steps.
+    done = simulate([Arrival(0, 5, 3), Arrival(50, 2, 2)])
+    report = service_report(done.runs, done.rows)
+    assert report.evidence == ["simulated"]
+    assert [(one.others.low, one.ttft_ns.max) for one in report.finished.by_in_flight] == [(0, 140), (1, 200)]
+    assert (report.steps.n, report.throughput.window_ns) == (3, 350)
+    assert (report.work.prompt_positions, report.work.output_tokens) == (7, 5)
+    assert report.finished.latencies.queue_ns.max == 90

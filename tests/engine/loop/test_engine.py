@@ -10,8 +10,8 @@ from engine.account import record_file
 from engine.account.cost import Rates
 from engine.account.metrics import timings
 from engine.account.record import End, Error, Header, Queued
-from engine.loop.request import Request, RequestError, SamplingParams
 from engine.loop.policy import Policy
+from engine.loop.request import Request, RequestError, SamplingParams
 from tests.engine.builders import TINY
 from tests.engine.loop.doubles import END, MockRunner, mock_engine
 

@@ -40,7 +40,9 @@ def oracle(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     model = LlamaForCausalLM(llama_config(**VARIANTS[request.param])).eval()
     for weight in model.parameters():
         weight.data = (
-            1 + 0.3 * torch.randn_like(weight) if weight.dim() == 1 else torch.randn_like(weight) / weight.shape[1] ** 0.5
+            1 + 0.3 * torch.randn_like(weight)
+            if weight.dim() == 1
+            else torch.randn_like(weight) / weight.shape[1] ** 0.5
         )
     folder = tmp_path_factory.mktemp("llama") / "random"
     model.save_pretrained(folder)

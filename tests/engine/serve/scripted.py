@@ -28,9 +28,12 @@ from engine.account.record import (
     Sampling,
     Token,
 )
+from engine.loop.policy import Policy
+from engine.loop.room import Usage
 from engine.loop.request import Request, RequestError
 from engine.loop.run_log import Bell, RunLog
 from engine.loop.scheduler import BatchRow
+from engine.loop.step_log import StepLog
 from tests.engine.builders import TINY
 
 CONTEXT = 4096
@@ -60,6 +63,9 @@ class ScriptedEngine:
             eos_ids=frozenset({EOS.id}), chat_template=None, encode=str.split, longest_token_bytes=100
         )
         self.context_length = CONTEXT
+        self.steps = StepLog(time.monotonic_ns)
+        self.policy = Policy()
+        self.usage = Usage(0, 0, 0, 0)
         self._bell = Bell()
         self._queue: queue.Queue[tuple[Request, RunLog, int] | None] = queue.Queue()
         self._live: list[RunLog] = []

@@ -11,8 +11,8 @@ from engine.account.step_record import Share, StepRow
 from engine.loop.room import Usage
 from engine.serve.client import EngineClient
 from engine.serve.metrics import ServiceMetrics
-from tests.engine.account.test_service import decode, numbered, step
 from tests.engine.builders import header, run_of
+from tests.engine.hand_made import decode, numbered, step
 from tests.engine.serve.conftest import engine_server, until
 from tests.engine.serve.scripted import ScriptedEngine
 
@@ -149,8 +149,11 @@ def test_memory_in_use_is_a_share_and_what_is_not_known_is_left_out(metrics):
         assert not {"kv_cache_usage_perc", "kv_pages", "state_slots"} & told.keys()
 
 
-def test_tokens_of_each_step_are_a_histogram(metrics):
+def test_tokens_of_each_step_are_a_histogram_and_no_step_counts_twice():
     row = StepRow(0, 0, 10, 1, [Share(1, "decode", 1), Share(2, "prefill", 64)], [], 0, 0, 0, 0)
-    metrics.observe_steps([row, msgspec.structs.replace(row, number=1, shares=row.shares[:1])])
+    rows = [row, msgspec.structs.replace(row, number=1, shares=row.shares[:1])]
+    metrics = ServiceMetrics(lambda: (0, 0), steps_since=lambda number: [one for one in rows if one.number >= number])
+    told_by(metrics)
+    rows.append(msgspec.structs.replace(row, number=2))
     told = told_by(metrics)
-    assert (told["iteration_tokens_total_count"], told["iteration_tokens_total_sum"]) == (2, 66)
+    assert (told["iteration_tokens_total_count"], told["iteration_tokens_total_sum"]) == (3, 65 + 1 + 65)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor
 
+from kernels.reference_drafts import Journal
 from kernels.triton.attention_decode import attention_decode
 from kernels.triton.attention_prefill import attention_prefill
 from kernels.triton.causal_conv import causal_conv, drafted_causal_conv
@@ -38,8 +39,10 @@ __all__ = [
     "causal_conv",
     "drafted_causal_conv",
     "drafted_delta_rule",
+    "drafted_gated_delta_net",
     "embedding",
     "fold",
+    "fold_drafts",
     "fold_windows",
     "gated_attention",
     "gated_delta_net",
@@ -112,6 +115,30 @@ def gated_delta_net(
     qkv = causal_conv(qkv, taps, windows, bounds, slots)
     heads = gated_delta_rule(qkv, a, b, decay_rate, dt_bias, states, bounds, slots, n_key_heads)
     return gated_rms_norm(heads, z, norm_weight, eps)
+
+
+def drafted_gated_delta_net(
+    projected: Tensor, taps: Tensor, decay_rate: Tensor, dt_bias: Tensor, norm_weight: Tensor, eps: float,
+    windows: Tensor, states: Tensor, bounds: Tensor, slots: Tensor, drafted: Tensor,
+) -> tuple[Tensor, Journal]:  # fmt: skip
+    """See `reference.drafted_gated_delta_net`."""
+    _, n_heads, value_dim, key_dim = states.shape
+    inputs, z, b, a = projected.split([taps.shape[1], n_heads * value_dim, n_heads, n_heads], dim=1)
+    n_key_heads = (inputs.shape[1] - z.shape[1]) // (2 * key_dim)
+    qkv = drafted_causal_conv(inputs, taps, windows, bounds, slots)
+    heads, keys, writes, g = drafted_delta_rule(qkv, a, b, decay_rate, dt_bias, states, bounds, slots, n_key_heads)
+    journal = Journal(keys, writes, g, inputs)
+    fold_drafts(journal, windows, states, bounds, slots, bounds.diff().where(drafted == 0, -1))
+    return gated_rms_norm(heads, z, norm_weight, eps), journal
+
+
+def fold_drafts(
+    journal: Journal, windows: Tensor, states: Tensor, bounds: Tensor, slots: Tensor, accepted: Tensor
+) -> None:
+    """See `reference.fold_drafts`."""
+    count = accepted.clamp(min=0)
+    fold(journal.keys, journal.writes, journal.log_decays, states, bounds, slots, count)
+    fold_windows(journal.inputs, windows, bounds, slots, count)
 
 
 def gated_attention(

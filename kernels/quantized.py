@@ -22,8 +22,8 @@ PANEL = 16
 LARGEST_GROUP = 64
 """Columns that share a scale: 4.5 bits a weight with a scale and a zero in bfloat16."""
 
-ROWS_AT_ONCE = 4096
-"""Rows that are packed or unpacked at a time: a head has a quarter of a million, and float32 copies are large."""
+ROWS_AT_ONCE = 2048
+"""Rows that are packed or unpacked at a time: a head has a quarter of a million, and the steps in between are large."""
 
 
 @dataclass(frozen=True)
@@ -123,34 +123,35 @@ def _in_panels(x: Tensor) -> Tensor:
 
 
 def _quads(numbers: Tensor, group: int) -> Tensor:
-    """Bytes [R, width] -> [panels, groups, quads, 16, 4]: four columns of sixteen rows side by side."""
+    """Bytes [R, width] -> int32 [panels, groups, quads, 16]: four columns in each, sixteen rows side by side."""
     grouped = _in_panels(numbers).unflatten(2, (-1, group))
-    grouped = torch.nn.functional.pad(grouped, (0, _filled(group) - group))
-    return grouped.unflatten(3, (-1, 4)).permute(0, 2, 3, 1, 4)
+    if _filled(group) != group:
+        grouped = torch.nn.functional.pad(grouped, (0, _filled(group) - group))
+    return grouped.contiguous().view(torch.int32).permute(0, 2, 3, 1)
 
 
 def _rows(quads: Tensor, group: int) -> Tensor:
-    """The opposite of `_quads`, panels apart: [panels, groups, quads, 16, 4] -> [panels, 16, groups, group]."""
-    return quads.permute(0, 3, 1, 2, 4).flatten(3)[..., :group]
+    """The opposite: int32 [panels, groups, quads, 16] -> bytes [panels, 16, groups, group]."""
+    return quads.permute(0, 3, 1, 2).contiguous().view(torch.uint8)[..., :group]
 
 
 def _pack_int8(weight: Tensor, group: int) -> Tensor:
     numbers, scale = reference_quantized.quantize_int8(weight)
     head = _in_panels(scale).contiguous().view(torch.uint8)
-    return torch.cat([head, _quads(numbers, group).contiguous().flatten(1).view(torch.uint8)], dim=1)
+    return torch.cat([head, _quads(numbers, group).flatten(1).view(torch.uint8)], dim=1)
 
 
 def _unpack_int8(panels: Tensor, width: int, group: int, dtype: torch.dtype) -> Tensor:
     scale = panels[:, : 4 * PANEL].contiguous().view(torch.float32)
-    numbers = panels[:, 4 * PANEL :].contiguous().view(torch.int8)
-    quads = numbers.view(len(panels), width // group, _filled(group) // 4, PANEL, 4)
-    return _rows(quads, group).flatten(2).to(dtype) * scale[..., None].to(dtype)
+    numbers = panels[:, 4 * PANEL :].contiguous().view(torch.int32)
+    quads = numbers.view(len(panels), width // group, _filled(group) // 4, PANEL)
+    return _rows(quads, group).view(torch.int8).flatten(2).to(dtype) * scale[..., None].to(dtype)
 
 
 def _pack_int4(weight: Tensor, group: int) -> Tensor:
     packed, scale, zero = reference_quantized.quantize_int4(weight.bfloat16(), group)
     quads = _quads(reference_quantized.int4_levels(packed, scale), group)
-    numbers = (quads[:, :, 0::2] | quads[:, :, 1::2] << 4).flatten(2)
+    numbers = (quads[:, :, 0::2] | quads[:, :, 1::2] << 4).flatten(2).view(torch.uint8)
     head = torch.cat([_in_panels(x).transpose(1, 2) for x in (scale, zero)], dim=2).contiguous().view(torch.uint8)
     return torch.cat([head, numbers], dim=2).flatten(1)
 
@@ -159,6 +160,6 @@ def _unpack_int4(panels: Tensor, width: int, group: int, dtype: torch.dtype) -> 
     blocks = panels.view(len(panels), width // group, _panel_bytes(group, 4, group))
     head = blocks[..., : 4 * PANEL].contiguous().view(torch.bfloat16).to(dtype)
     scale, zero = (x.transpose(1, 2)[..., None] for x in head.split(PANEL, dim=2))
-    pairs = blocks[..., 4 * PANEL :].unflatten(2, (_filled(group) // 8, PANEL, 4))
-    levels = torch.stack([pairs & 15, pairs >> 4], dim=3).flatten(2, 3)
+    pairs = blocks[..., 4 * PANEL :].contiguous().view(torch.int32).unflatten(2, (_filled(group) // 8, PANEL))
+    levels = torch.stack([pairs & 0x0F0F0F0F, pairs >> 4 & 0x0F0F0F0F], dim=3).flatten(2, 3)
     return ((_rows(levels, group).to(dtype) - 8) * scale + zero).flatten(2)

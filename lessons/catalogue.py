@@ -17,12 +17,19 @@ DEFAULT_LANGUAGE = "en"
 
 def lesson_files(language: str = DEFAULT_LANGUAGE) -> list[Path]:
     """The lesson files of one language, in course order."""
-    return sorted((HOME / language).glob("*.md"))
+    return sorted((HOME / language).glob("[0-9][0-9]-*.md"))
 
 
 def lessons(language: str = DEFAULT_LANGUAGE) -> list[Lesson]:
     """Every lesson of one language, in course order; read again when a file has changed."""
     return [_read(path, path.stat().st_mtime_ns) for path in lesson_files(language)]
+
+
+def prompt_text(source: str) -> str:
+    """A preset's prompt: the text itself, or for `@name` what lessons/prompts/name.txt holds; raises `OSError`."""
+    if not source.startswith("@"):
+        return source
+    return (HOME / "prompts" / f"{Path(source[1:]).name}.txt").read_text(encoding="utf-8").strip()
 
 
 def recording_path(name: str) -> Path:

@@ -8,9 +8,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from lessons.instruments import INSTRUMENTS
+
 Argument = Literal["none", "id", "choice"]
 
-QUESTION_SETTINGS = frozenset({"kind", "answer", "near", "min", "max", "unit", "given", "right", "wrong", "label"})
+QUESTION_SETTINGS = frozenset(
+    {
+        "kind", "answer", "near", "min", "max", "step", "within", "unit", "option", "given", "right", "wrong", "label",
+        "outcome",
+    }
+)  # fmt: skip
+"""`kind` number: `step: 0.1` takes decimals, `within: 10 %` or `within: 2` is the tolerance. `kind` choice: `option:
+key | text` lines, and `answer:` and `near:` hold keys. `outcome:` are the words over the right value in a comparison.
+"""
 
 
 @dataclass(frozen=True)
@@ -43,6 +53,10 @@ DIRECTIVES: dict[str, Directive] = {
     "compare": Directive("The guess beside what happened, then the text.", argument="id", needs_text=True),
     "metrics": Directive("Queue, first token, gaps and rates of the run, each with how it was made."),
     "figure": Directive("A figure of this run.", argument="choice", choices=("passes", "memory")),
+    "instrument": Directive(
+        "An instrument by name; its settings are its own (lessons/instruments.py), its results are names in prose.",
+        argument="choice", choices=tuple(INSTRUMENTS),
+    ),
     "trace": Directive("State of one DeltaNet head and times per layer, from an instrumented second pass."),
     "depth": Directive(
         "The same thing in three depths; neighbouring blocks become tabs. `source: module:Name` shows engine code.",

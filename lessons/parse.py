@@ -61,7 +61,8 @@ def _front_matter(tokens: list[Token], path: Path, faults: list[Fault]) -> Front
         faults.append(Fault(path, 1, "the lesson must start with front matter between two lines of ---"))
         return _EMPTY_FRONT
     settings = _settings(token.content.splitlines(), 2, path, faults)
-    values = {setting.key: _unquoted(setting.value) for setting in settings}
+    values: dict[str, object] = {one.key: _unquoted(one.value) for one in settings if one.key != "preset"}
+    values["presets"] = [one.value for one in settings if one.key == "preset"]
     try:
         return msgspec.convert(values, FrontMatter, strict=False)
     except msgspec.ValidationError as error:
@@ -69,7 +70,7 @@ def _front_matter(tokens: list[Token], path: Path, faults: list[Fault]) -> Front
         return _EMPTY_FRONT
 
 
-_EMPTY_FRONT = FrontMatter(title="", question="", minutes=0, model="", prompt="", new_tokens=0, recording="")
+_EMPTY_FRONT = FrontMatter(title="", question="", minutes=0)
 """Stands in after a fault, so that the rest of the file can still be checked."""
 
 

@@ -15,14 +15,27 @@ class FrontMatter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     question: str
     """What people really ask, and what the lesson answers."""
     minutes: int
-    model: str
-    prompt: str
+    model: str = "story"
+    prompt: str = ""
     """What the prompt box holds when the lesson opens; the recording was made with it."""
-    new_tokens: int
-    recording: str
-    """Name of the run in lessons/recordings that is on the page before the first live one."""
+    new_tokens: int = 10
+    recording: str = ""
+    """Name of the run in lessons/recordings that is on the page before the first live one; a lesson without a `:::run`
+    needs none."""
     needs: str = ""
     """Lessons that come before this one, by slug, separated by commas."""
+    temperature: float = 0.0
+    seed: int = 0
+    ignore_eos: bool = True
+    """Without an end-of-text stop, counts do not depend on the story."""
+    serving: str = ""
+    """How the lesson's run is served, as in `cache=recomputed, drafts=prompt_lookup`."""
+    other: str = ""
+    """How a second run of the same prompt is served, begun when the first has ended; empty: there is none."""
+    other_recording: str = ""
+    """The recording that stands in for the second run."""
+    presets: tuple[str, ...] = ()
+    """`label | prompt, or @file | new tokens` for each `preset:` line: buttons above the box."""
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,10 @@ class CountedRoom:
         self.n_slots = n_slots
         self._uses_pages = uses_pages
         """False for a model without a KV cache."""
+        self.whole_prompts = False
+        """Whether a sequence takes the pages of all its known tokens when it enters. Where memory stays taken after a
+        sequence has finished (`hand_over`), nobody could be sure otherwise that the rest of a prompt still fits.
+        """
         self._owned: dict[Sequence, int] = {}
         self._leaving: dict[Sequence, int] = {}
         self._pages_used = 0
@@ -62,10 +66,11 @@ class CountedRoom:
         """See `Room`. Whoever is expected finds its memory taken."""
         if sequence in self._owned:
             return True
-        others = self._owned or self._leaving
-        if self._slots_free < 1 or (others and self._pages(len(sequence.tokens)) > self._pages_free):
+        pages = self._pages(len(sequence.tokens))
+        if self._slots_free < 1 or pages > self._pages_free:
             return False
-        self._owned[sequence] = 0
+        self._owned[sequence] = pages if self.whole_prompts else 0
+        self._pages_used += self._owned[sequence]
         return True
 
     def expect(self, sequence: Sequence) -> bool:

@@ -37,14 +37,16 @@ class Runner:
         self._journal: Journal | None = None
 
     def enter(self, sequence: Sequence) -> bool:
-        """See `Room`. Lets nobody in whose known tokens have no pages: they would be taken from others at once."""
+        """See `Room`. Lets nobody in whose known tokens have no pages: they would be taken from others at once. (One alone
+        always fits, the engine has seen to that; unless a trace holds pages, which ends when nobody steps.)
+        """
         holding = self._open(sequence)
         if holding is None:
             return False
         needed = pages_for(len(sequence.tokens)) - len(holding.pages)
         while self.memory.pages.n_free < needed and self.prefixes.evict():
             pass
-        if self.memory.pages.n_free < needed and self._holdings:
+        if self.memory.pages.n_free < needed:
             self.memory.close(holding)
             return False
         self._holdings[sequence] = holding

@@ -95,7 +95,7 @@ class _Pool:
 
 
 class Simulator:
-    """Plays arrivals out, once, since its rooms are filled by it. `decode` and `link` make two machines of it; both or neither."""
+    """Plays arrivals out, once: its rooms are used up. `decode` and `link` make two machines of it; both or neither."""
 
     def __init__(
         self, shape: ModelShape, machine: Machine, *, decode: Machine | None = None, link: Link | None = None,
@@ -112,6 +112,7 @@ class Simulator:
         self._serving = serving
         self._first = _Pool(machine)
         self._second = _Pool(decode) if decode is not None else None
+        machine.room.whole_prompts = decode is not None
         self._link = link
         self._device = _device(machine, decode, link)
         self._agenda: list[tuple[int, int, Callable[[int], None]]] = []

@@ -49,7 +49,7 @@ class RandomWeights(Checkpoint):
 
 
 def random_model(shape: ModelShape, seed: int = 0, weights: WeightFormat = "bf16") -> Model:
-    """A model of this shape in bf16 or packed; raises CheckpointError if its bf16 weights do not fit into free memory."""
+    """A model of this shape; raises CheckpointError if its weights, in bf16, do not fit into free memory."""
     free = psutil.virtual_memory().available
     if shape.weight_bytes > free:
         raise CheckpointError(

@@ -6,6 +6,8 @@ guess is forgotten with the copy: a recurrent state cannot be cut back.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,12 +21,20 @@ from engine.model.batch import Batch, Span
 from engine.model.model import Model
 
 
+@dataclass
+class _Follower:
+    """How far the small model has followed one sequence, and its logits [vocab] after the newest token."""
+
+    holding: Holding
+    row: NDArray[np.float32] | None = None
+
+
 class DraftModel:
     """A model, its memory, and how far it has followed each sequence. Used by the thread that steps the engine."""
 
     def __init__(self, model: Model, memory: Memory) -> None:
         self._model, self._memory = model, memory
-        self._holdings: dict[Sequence, Holding] = {}
+        self._followers: dict[Sequence, _Follower] = {}
 
     def propose(self, sequence: Sequence, n_drafts: int) -> list[Draft]:
         """Guess token after token, each drawn as the sequence draws its own; none where memory has run out."""
@@ -38,15 +48,15 @@ class DraftModel:
 
     def forget(self, sequence: Sequence) -> None:
         """Free what was kept for the sequence."""
-        holding = self._holdings.pop(sequence, None)
-        if holding is not None:
-            self._memory.close(holding)
+        follower = self._followers.pop(sequence, None)
+        if follower is not None:
+            self._memory.close(follower.holding)
 
     def _run_ahead(self, sequence: Sequence, n_drafts: int) -> list[Draft]:
         drafts = [self._draft(self._catch_up(sequence), sequence, 0)]
         if n_drafts == 1:
             return drafts
-        ahead = self._memory.fork(self._holdings[sequence])
+        ahead = self._memory.fork(self._followers[sequence].holding)
         try:
             while len(drafts) < n_drafts:
                 row = self._compute(ahead, [drafts[-1].token_id])
@@ -57,10 +67,14 @@ class DraftModel:
 
     def _catch_up(self, sequence: Sequence) -> NDArray[np.float32]:
         """Take in the tokens that were accepted since the last time; the logits after the newest."""
-        holding = self._holdings.get(sequence)
-        if holding is None:
-            holding = self._holdings[sequence] = self._memory.open()
-        return self._compute(holding, sequence.tokens[holding.length :])
+        follower = self._followers.get(sequence)
+        if follower is None:
+            follower = self._followers[sequence] = _Follower(self._memory.open())
+        # Nothing is new to a sequence whose last drafts no step had room for.
+        if fresh := sequence.tokens[follower.holding.length :]:
+            follower.row = self._compute(follower.holding, fresh)
+        assert follower.row is not None
+        return follower.row
 
     def _compute(self, holding: Holding, token_ids: list[int]) -> NDArray[np.float32]:
         start = self._memory.extend(holding, len(token_ids))

@@ -70,7 +70,7 @@ def record() -> Iterator[Recording]:
 def embedding(ids: Tensor, table: Weight) -> Tensor:
     """See `reference.embedding`. Raises IndexError for an id that the table has no row for."""
     n_rows, width = table.shape
-    if len(ids) and not (0 <= int(ids.min()) and int(ids.max()) < n_rows):
+    if len(ids) and (int(ids.min()) < 0 or int(ids.max()) >= n_rows):
         raise IndexError(f"token ids from {int(ids.min())} to {int(ids.max())} for a table of {n_rows} rows")
     out = torch.empty(len(ids), width)
     function, stored, group = _for_weight(_embedding, table)

@@ -64,6 +64,8 @@ class PackedMatrix:
 
     def __getitem__(self, ids: Tensor) -> Tensor:
         """Rows in float32 [n, columns], as an embedding looks them up."""
+        if not len(ids):
+            return torch.empty(0, self.shape[1])
         panels = self.data[ids // PANEL]
         within = (ids % PANEL)[:, None, None]
         return self._unpacked(panels).gather(1, within.expand(-1, 1, self.shape[1]))[:, 0]
@@ -118,48 +120,53 @@ def _panel_bytes(width: int, bits: int, group: int) -> int:
 
 def _in_panels(x: Tensor) -> Tensor:
     """Rows [R, ...] -> [panels, 16, ...], the last one filled up with zeros."""
-    short = -len(x) % PANEL
-    return torch.cat([x, x.new_zeros(short, *x.shape[1:])]).unflatten(0, (-1, PANEL))
+    if short := -len(x) % PANEL:
+        x = torch.cat([x, x.new_zeros(short, *x.shape[1:])])
+    return x.view(len(x) // PANEL, PANEL, *x.shape[1:])
 
 
-def _quads(numbers: Tensor, group: int) -> Tensor:
-    """Bytes [R, width] -> int32 [panels, groups, quads, 16]: four columns in each, sixteen rows side by side."""
-    grouped = _in_panels(numbers).unflatten(2, (-1, group))
-    if _filled(group) != group:
-        grouped = torch.nn.functional.pad(grouped, (0, _filled(group) - group))
-    return grouped.contiguous().view(torch.int32).permute(0, 2, 3, 1)
+def _quads(numbers: Tensor) -> Tensor:
+    """Bytes [R, groups, group] -> int32 [panels, groups, quads, 16]: four columns each, sixteen rows side by side."""
+    group = numbers.shape[2]
+    if short := _filled(group) - group:
+        numbers = torch.nn.functional.pad(numbers, (0, short))
+    return _in_panels(numbers).contiguous().view(torch.int32).permute(0, 2, 3, 1)
+
+
+def _bytes(x: Tensor, dims: int) -> Tensor:
+    """The bytes of x as they shall lie in memory: its first dimensions, then all others as one."""
+    return x.contiguous().view(torch.uint8).flatten(dims)
 
 
 def _rows(quads: Tensor, group: int) -> Tensor:
-    """The opposite: int32 [panels, groups, quads, 16] -> bytes [panels, 16, groups, group]."""
+    """The opposite of `_quads`: int32 [panels, groups, quads, 16] -> bytes [panels, 16, groups, group]."""
     return quads.permute(0, 3, 1, 2).contiguous().view(torch.uint8)[..., :group]
 
 
 def _pack_int8(weight: Tensor, group: int) -> Tensor:
     numbers, scale = reference_quantized.quantize_int8(weight)
-    head = _in_panels(scale).contiguous().view(torch.uint8)
-    return torch.cat([head, _quads(numbers, group).flatten(1).view(torch.uint8)], dim=1)
+    return torch.cat([_bytes(_in_panels(scale), 1), _bytes(_quads(numbers.unflatten(1, (-1, group))), 1)], dim=1)
 
 
 def _unpack_int8(panels: Tensor, width: int, group: int, dtype: torch.dtype) -> Tensor:
     scale = panels[:, : 4 * PANEL].contiguous().view(torch.float32)
-    numbers = panels[:, 4 * PANEL :].contiguous().view(torch.int32)
-    quads = numbers.view(len(panels), width // group, _filled(group) // 4, PANEL)
+    numbers = panels[:, 4 * PANEL :].contiguous().view(len(panels), width // group, _filled(group) // 4, 4 * PANEL)
+    quads = numbers.view(torch.int32)
     return _rows(quads, group).view(torch.int8).flatten(2).to(dtype) * scale[..., None].to(dtype)
 
 
 def _pack_int4(weight: Tensor, group: int) -> Tensor:
-    packed, scale, zero = reference_quantized.quantize_int4(weight.bfloat16(), group)
-    quads = _quads(reference_quantized.int4_levels(packed, scale), group)
-    numbers = (quads[:, :, 0::2] | quads[:, :, 1::2] << 4).flatten(2).view(torch.uint8)
-    head = torch.cat([_in_panels(x).transpose(1, 2) for x in (scale, zero)], dim=2).contiguous().view(torch.uint8)
-    return torch.cat([head, numbers], dim=2).flatten(1)
+    levels, scale, zero = reference_quantized.int4_levels(weight.bfloat16(), group)
+    quads = _quads(levels)
+    numbers = _bytes(quads[:, :, 0::2] | quads[:, :, 1::2] << 4, 2)
+    head = torch.cat([_in_panels(x).transpose(1, 2) for x in (scale, zero)], dim=2)
+    return torch.cat([_bytes(head, 2), numbers], dim=2).flatten(1)
 
 
 def _unpack_int4(panels: Tensor, width: int, group: int, dtype: torch.dtype) -> Tensor:
     blocks = panels.view(len(panels), width // group, _panel_bytes(group, 4, group))
     head = blocks[..., : 4 * PANEL].contiguous().view(torch.bfloat16).to(dtype)
     scale, zero = (x.transpose(1, 2)[..., None] for x in head.split(PANEL, dim=2))
-    pairs = blocks[..., 4 * PANEL :].contiguous().view(torch.int32).unflatten(2, (_filled(group) // 8, PANEL))
+    pairs = blocks[..., 4 * PANEL :].unflatten(2, (_filled(group) // 8, 4 * PANEL)).contiguous().view(torch.int32)
     levels = torch.stack([pairs & 0x0F0F0F0F, pairs >> 4 & 0x0F0F0F0F], dim=3).flatten(2, 3)
     return ((_rows(levels, group).to(dtype) - 8) * scale + zero).flatten(2)

@@ -13,18 +13,23 @@ from pathlib import Path
 
 from engine.account.record import Run
 from engine.account.record_file import RecordError
-from lessons import catalogue
+from lessons import catalogue, named_shapes
 from lessons.code_source import SourceError, excerpt
 from lessons.directives import DIRECTIVES
 from lessons.expressions import Expression, ExpressionError, Placeholder, Value, placeholders
 from lessons.filters import check_filters, write
+from lessons.glossary import glossary, marked
+from lessons.instruments import INSTRUMENTS, published_kinds
 from lessons.parse import read_lesson
 from lessons.questions import Question
-from lessons.run_values import kind_of, values_of
+from lessons.run_values import OTHER_KINDS, kind_of, other_values_of, values_of
+from lessons.serving import OptionError, read_preset, read_serving
 from lessons.structure import Block, Fault, Lesson
 from lessons.typed_numbers import typed_numbers
 
 QUESTIONS = ("predict", "check")
+_READ = ("title", "right", "wrong", "label", "outcome", "option")
+"""Settings that a learner reads: numbers in them are computed, too."""
 
 
 def check_files(paths: Iterable[Path]) -> list[Fault]:
@@ -40,10 +45,10 @@ def check_files(paths: Iterable[Path]) -> list[Fault]:
 
 def check_lesson(lesson: Lesson) -> list[Fault]:
     """Every fault of one lesson."""
-    run, faults = _recording(lesson)
-    faults += lesson.faults
-    faults += _duplicate_ids(lesson)
-    own_names, values = _own_names(lesson), _values(lesson, run)
+    run, faults = _recording(lesson, lesson.front.recording)
+    other, more_faults = _recording(lesson, lesson.front.other_recording)
+    faults += [*more_faults, *lesson.faults, *_front(lesson), *_duplicate_ids(lesson), *_terms(lesson)]
+    own_names, values = _own_names(lesson), _values(lesson, run, other)
     for block in lesson.blocks:
         faults += _check_block(block, lesson)
         faults += _check_expressions(block, lesson.path, own_names, values)
@@ -51,9 +56,8 @@ def check_lesson(lesson: Lesson) -> list[Fault]:
     return sorted(set(faults))
 
 
-def _recording(lesson: Lesson) -> tuple[Run | None, list[Fault]]:
-    """The lesson's recording, and what is wrong with it."""
-    name = lesson.front.recording
+def _recording(lesson: Lesson, name: str) -> tuple[Run | None, list[Fault]]:
+    """One of the lesson's recordings, and what is wrong with it."""
     if not name:
         return None, []
     try:
@@ -67,6 +71,39 @@ def _recording(lesson: Lesson) -> tuple[Run | None, list[Fault]]:
     if asked != (lesson.front.prompt, lesson.front.new_tokens):
         return run, [Fault(lesson.path, 1, f"recording {name!r} was made with another prompt or number of new tokens")]
     return run, []
+
+
+def _front(lesson: Lesson) -> Iterator[Fault]:
+    """What the front matter must have for a live run, and its lines that are read further."""
+    front = lesson.front
+    if lesson.named("run"):
+        for name in ("prompt", "recording"):
+            if not getattr(front, name):
+                yield Fault(lesson.path, 1, f"front matter: a lesson with a :::run needs {name}:")
+    if bool(front.other) != bool(front.other_recording):
+        yield Fault(lesson.path, 1, "front matter: other: and other_recording: belong together")
+    try:
+        for serving in (front.serving, front.other):
+            read_serving(serving)
+        for preset in front.presets:
+            read_preset(preset)
+    except OptionError as error:
+        yield Fault(lesson.path, 1, f"front matter: {error}")
+
+
+def _terms(lesson: Lesson) -> Iterator[Fault]:
+    """A marked term must be in the glossary, and is marked only where it first stands."""
+    known = glossary(lesson.path.parent.name) or glossary()
+    seen: set[str] = set()
+    for block in lesson.blocks:
+        for first_line, text in [(block.body_line, block.body), *((one.line, one.value) for one in block.settings)]:
+            for offset, term in marked(text):
+                line = first_line + text.count("\n", 0, offset)
+                if term not in known:
+                    yield Fault(lesson.path, line, f"the glossary has no term {term!r}")
+                elif term in seen:
+                    yield Fault(lesson.path, line, f"the term {term!r} is marked twice; mark it where it first stands")
+                seen.add(term)
 
 
 def _duplicate_ids(lesson: Lesson) -> Iterator[Fault]:
@@ -83,16 +120,21 @@ def _duplicate_ids(lesson: Lesson) -> Iterator[Fault]:
 
 
 def _own_names(lesson: Lesson) -> dict[str, str]:
-    """Names that the lesson itself brings: its guesses and the numbers that its checks give."""
-    names = {f"predict.{block.argument}": "count" for block in lesson.named("predict")}
-    for block in lesson.named("check"):
-        names |= {f"check.{given.partition('=')[0].strip()}": "count" for given in block.values("given")}
+    """Names that the lesson itself brings: numbers that its questions give, its instruments' results, a second run."""
+    names = dict(OTHER_KINDS) if lesson.front.other else {}
+    for block in lesson.blocks:
+        if block.name in QUESTIONS:
+            names |= {f"check.{given.partition('=')[0].strip()}": "count" for given in block.values("given")}
+        if block.name == "instrument":
+            names |= published_kinds(block.argument)
     return names
 
 
-def _values(lesson: Lesson, run: Run | None) -> dict[str, Value]:
-    """Values to try the expressions with: the recording's, and 1 for what a learner will answer."""
-    return {**(values_of(run) if run else {}), **dict.fromkeys(_own_names(lesson), 1)}
+def _values(lesson: Lesson, run: Run | None, other: Run | None) -> dict[str, Value]:
+    """Values to try the expressions with: the recordings', what needs no run, and 1 for what an instrument will give."""
+    own = {name: "text" if kind == "text" else 1 for name, kind in _own_names(lesson).items()}
+    recorded = {**(values_of(run) if run else {}), **(other_values_of(other) if other else {})}
+    return {**own, **named_shapes.named_values(), **recorded}
 
 
 def _check_block(block: Block, lesson: Lesson) -> Iterator[Fault]:
@@ -109,6 +151,9 @@ def _check_block(block: Block, lesson: Lesson) -> Iterator[Fault]:
         yield Fault(lesson.path, block.line, f":::{block.name} must be one of: {choices}; not {block.argument!r}")
     if directive.needs_text and not block.body.strip() and not block.value("source"):
         yield Fault(lesson.path, block.line, f":::{block.name} has no text")
+    if block.name == "instrument":
+        yield from _check_instrument(block, lesson)
+        return
     for setting in block.settings:
         if setting.key not in directive.settings:
             known = ", ".join(sorted(directive.settings)) or "none"
@@ -118,6 +163,19 @@ def _check_block(block: Block, lesson: Lesson) -> Iterator[Fault]:
         if not block.value(key):
             yield Fault(lesson.path, block.line, f":::{block.name} has no {key}:")
     yield from _check_links(block, lesson)
+
+
+def _check_instrument(block: Block, lesson: Lesson) -> Iterator[Fault]:
+    """The settings of an instrument are its own."""
+    instrument = INSTRUMENTS.get(block.argument)
+    if instrument is None:
+        return
+    for setting in block.settings:
+        if problem := instrument.problem(setting.key, setting.value):
+            yield Fault(lesson.path, setting.line, f":::instrument {block.argument}: {problem}")
+    for key in sorted(instrument.required):
+        if not block.value(key):
+            yield Fault(lesson.path, block.line, f":::instrument {block.argument} has no {key}:")
 
 
 def _check_links(block: Block, lesson: Lesson) -> Iterator[Fault]:
@@ -171,7 +229,8 @@ def _check_question(
     line = next(setting.line for setting in block.settings if setting.key == "answer")
     try:
         question = Question.of(block)
-        for expression in [question.answer, *(near.value for near in question.near)]:
+        computed = [question.answer, *(near.value for near in question.near)]
+        for expression in (one for one in computed if not isinstance(one, str)):
             _check_names(expression, own_names)
             if all(name in values for name in expression.names):
                 expression.evaluate(values)
@@ -189,7 +248,7 @@ def _typed(block: Block, path: Path) -> Iterator[Fault]:
     if block.name == "sources":
         return
     texts = [(block.body_line, block.body)]
-    texts += [(one.line, one.value) for one in block.settings if one.key in ("title", "right", "wrong", "label")]
+    texts += [(one.line, one.value) for one in block.settings if one.key in _READ]
     for first_line, text in texts:
         for offset, number in typed_numbers(text):
             message = f"the number {number} is typed; numbers in prose come from an expression, {{{{ like.this }}}}"

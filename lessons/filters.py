@@ -12,6 +12,8 @@ from lessons.expressions import ExpressionError, Filter, Value
 
 Write = Callable[[float, Sequence[str]], str]
 
+MOST_DIGITS = 9
+
 UNKNOWN = "(not known)"
 """Written where a value is missing; never 0."""
 
@@ -23,14 +25,16 @@ class FilterRule:
     kinds: frozenset[str]
     n_words: int
     write: Write
+    optional: bool = False
+    """Whether the words may be left out; they are numbers then."""
 
 
 def significant(value: float, digits: int = 3) -> str:
     """A number with so many significant digits, thousands apart, never in exponent form: 16.3, 0.0421, 1,430."""
     if value == 0:
         return "0"
-    decimals = max(0, digits - 1 - _exponent(value))
-    return f"{round(value, digits - 1 - _exponent(value)):,.{decimals}f}"
+    exponent = _exponent(value, digits)
+    return f"{round(value, digits - 1 - exponent):,.{max(0, digits - 1 - exponent)}f}"
 
 
 def milliseconds(value_ns: float) -> str:
@@ -45,6 +49,18 @@ def binary_bytes(value: float) -> str:
         if value >= size:
             return f"{value / size:,.1f}".removesuffix(".0") + f" {unit}"
     return f"{value:,.0f} bytes"
+
+
+def decimal_bytes(value: float, words: Sequence[str] = ()) -> str:
+    """Bytes in powers of ten: "2.37 GB", "53.8 GB", with three significant digits or as many as asked for."""
+    return _scaled(value, "B", "bytes", _digits(words))
+
+
+def _scaled(value: float, unit: str, small: str, digits: int = 3) -> str:
+    for letter, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("K", 1e3)):
+        if value >= size:
+            return f"{significant(value / size, digits)} {letter}{unit}"
+    return f"{significant(value, digits)} {small}"
 
 
 def write(value: Value, filters: Sequence[Filter]) -> str:
@@ -70,20 +86,50 @@ def check_filters(filters: Sequence[Filter], kind: str | None) -> None:
         rule = FILTERS.get(one.name)
         if rule is None:
             raise ExpressionError(f"unknown filter `{one.name}`; there are {', '.join(sorted(FILTERS))}")
+        if rule.optional and not one.words:
+            continue
+        if rule.optional and not all(word.isdecimal() and int(word) <= MOST_DIGITS for word in one.words):
+            raise ExpressionError(f"the filter `{one.name}` takes a number of digits up to {MOST_DIGITS}")
         if len(one.words) != rule.n_words:
             raise ExpressionError(f"the filter `{one.name}` takes {rule.n_words} words, not {len(one.words)}")
         if kind is not None and kind not in rule.kinds:
             raise ExpressionError(f"the filter `{one.name}` is not for a {kind}")
 
 
-def _exponent(value: float) -> int:
-    """Decimal exponent after rounding to three digits, so that 999.9 counts as 1,000."""
-    return int(f"{value:.2e}".partition("e")[2])
+def _exponent(value: float, digits: int) -> int:
+    """Decimal exponent after rounding to so many digits, so that 999.9 counts as 1,000."""
+    return int(f"{value:.{max(digits - 1, 0)}e}".partition("e")[2])
 
 
 def _plural(value: float, words: Sequence[str]) -> str:
     return f"{value:,} {words[0] if value == 1 else words[1]}"
 
+
+def _digits(words: Sequence[str], otherwise: int = 3) -> int:
+    return int(words[0]) if words else otherwise
+
+
+def _percent(value: float, words: Sequence[str]) -> str:
+    return f"{value * 100:,.{_digits(words, 0)}f} %"
+
+
+def _seconds(value: float, words: Sequence[str]) -> str:
+    """A duration that an expression gives in seconds, in the unit that fits it."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if value >= size:
+            return f"{significant(value / size, _digits(words))} {unit}"
+    return f"{significant(value * 1e9, _digits(words))} ns"
+
+
+def _counted(value: float, words: Sequence[str]) -> str:
+    """A large number in words: "26.9 billion"."""
+    for name, size in (("trillion", 1e12), ("billion", 1e9), ("million", 1e6)):
+        if value >= size:
+            return f"{significant(value / size, _digits(words))} {name}"
+    return significant(value, _digits(words))
+
+
+_NUMBERS = frozenset({"count", "ratio"})
 
 FILTERS: dict[str, FilterRule] = {
     "count": FilterRule(frozenset({"count"}), 0, lambda value, _: f"{value:,.0f}"),
@@ -92,5 +138,28 @@ FILTERS: dict[str, FilterRule] = {
     "s": FilterRule(frozenset({"time"}), 0, lambda value, _: f"{significant(value / 1e9)} s"),
     "bytes": FilterRule(frozenset({"bytes"}), 0, lambda value, _: binary_bytes(value)),
     "rate": FilterRule(frozenset({"rate"}), 0, lambda value, _: f"{significant(value)} tokens a second"),
-    "times": FilterRule(frozenset({"ratio", "count"}), 0, lambda value, _: f"{significant(value, 2)} times"),
+    "times": FilterRule(_NUMBERS, 0, lambda value, _: f"{significant(value, 2)} times"),
+    "si_bytes": FilterRule(frozenset({"bytes"}), 1, decimal_bytes, optional=True),
+    "bandwidth": FilterRule(
+        frozenset({"bytes a second"}),
+        1,
+        lambda value, words: _scaled(value, "B/s", "bytes/s", _digits(words)),
+        optional=True,
+    ),
+    "flops": FilterRule(
+        frozenset({"operations a second"}),
+        1,
+        lambda value, words: _scaled(value, "FLOP/s", "operations/s", _digits(words)),
+        optional=True,
+    ),
+    "seconds": FilterRule(frozenset({"ratio"}), 1, _seconds, optional=True),
+    "percent": FilterRule(frozenset({"ratio"}), 1, _percent, optional=True),
+    "large": FilterRule(_NUMBERS, 1, _counted, optional=True),
+    "digits": FilterRule(_NUMBERS, 1, lambda value, words: significant(value, _digits(words)), optional=True),
+    "fixed": FilterRule(
+        _NUMBERS,
+        1,
+        lambda value, words: f"{value:,.{_digits(words, 0)}f}",
+        optional=True,
+    ),
 }

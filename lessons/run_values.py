@@ -1,7 +1,8 @@
 """The names that a lesson may use, what kind of value each is, and their values for a given run.
 
-`asked.*` is what was asked for, `run.*` what happened, `model.*` what ran; `predict.<id>` is the learner's own guess
-and `check.<name>` a number that a check question gives. Every fixed name is in `KINDS`, and `values_of` gives each.
+`asked.*` is what was asked for, `run.*` what happened, `model.*` what ran; `other.*` is `run.*` of a lesson's second
+run, and `check.<name>` a number that a check question gives. Every name of a run is in `KINDS`, and `values_of` gives
+each; those that need no run are in `named_shapes`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from engine.account import cost
 from engine.account.metrics import Timings, timings
 from engine.account.record import ModelShape, Run
+from lessons import named_shapes
 from lessons.expressions import Value
 
 KINDS: dict[str, str] = {
@@ -61,9 +63,21 @@ def values_of(run: Run) -> dict[str, Value]:
     return {**asked, **_run_values(run), **_timing_values(timings(run)), **_model_values(header.model)}
 
 
+OTHER_KINDS: dict[str, str] = {
+    name.replace("run.", "other.", 1): kind for name, kind in KINDS.items() if name.startswith("run.")
+}
+"""The names of a second run, for lessons that have one."""
+
+
+def other_values_of(run: Run | None) -> dict[str, Value]:
+    """The value of every name in `OTHER_KINDS`; None for each while there is no second run."""
+    values = values_of(run) if run else {}
+    return {name: values.get(name.replace("other.", "run.", 1)) for name in OTHER_KINDS}
+
+
 def kind_of(name: str, own_names: Mapping[str, str]) -> str | None:
-    """The kind of a name, fixed or the lesson's own (`predict.*`, `check.*`); None if there is no such name."""
-    return KINDS.get(name) or own_names.get(name)
+    """The kind of a name, fixed or the lesson's own (`check.*`, an instrument's); None if there is no such name."""
+    return KINDS.get(name) or named_shapes.KINDS.get(name) or own_names.get(name)
 
 
 def _run_values(run: Run) -> dict[str, Value]:

@@ -9,13 +9,16 @@ from engine.account.cost import crossover_positions
 from engine.account.metrics import Timings, timings
 from engine.account.record import Emission, End, Error, Pass, Run, Token
 
+EVIDENCE = {"measured": "measured here", "simulated": "simulated"}
+
 
 def passes_table(run: Run) -> Table:
     """One row a pass: what went in, how long it took, what is held afterwards, and the token that came out with its
     odds.
     """
     header = run.header
-    title = f"{header.model.name} on {header.device.name}, {header.device.threads} thread(s), measured here"
+    where = f"{header.device.name}, {header.device.threads} thread(s)"
+    title = f"{header.model.name} on {where}, {EVIDENCE[header.evidence]}"
     table = Table(title=escape(title), title_justify="left", caption=_ending(run), caption_justify="left")
     for name in ("pass", "phase", "in", "ms", "KV held", "state held", "token out", "odds"):
         table.add_column(name, justify="left" if name in ("phase", "token out") else "right")

@@ -39,10 +39,13 @@ class StepRow(msgspec.Struct, frozen=True, gc=False):
     """What the scheduler took, before `start_ns`."""
     shares: list[Share]
     waiting: list[Wait]
+    """Who took no part; of a long queue the first ones."""
     pages_used: int
     pages_total: int
     slots_used: int
     """State slots that sequences or prefix checkpoints own."""
     slots_total: int
+    n_queued: int = 0
+    """How many stood in the queue."""
     preempted: list[int] = []
     """Tickets of those who gave their memory up before this step."""

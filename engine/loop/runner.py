@@ -37,8 +37,9 @@ class Runner:
         self._journal: Journal | None = None
 
     def enter(self, sequence: Sequence) -> bool:
-        """See `Room`. Lets nobody in whose known tokens have no pages: they would be taken from others at once. (One alone
-        always fits, the engine has seen to that; unless a trace holds pages, which ends when nobody steps.)
+        """See `Room`. Lets nobody in whose known tokens have no pages: they would be taken from others at once.
+
+        One alone always fits, the engine has seen to that; unless a trace holds pages, which it gives back by itself.
         """
         holding = self._open(sequence)
         if holding is None:

@@ -14,6 +14,7 @@ take what the others hold. A policy chooses the order within a step (`engine.loo
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Iterable
 
@@ -31,6 +32,9 @@ NO_MEMORY = "too little memory is free for it"
 BEHIND = "others are before it"
 PROMPTS_FIRST = "prompts go first"
 BUDGET = "the step is full"
+
+MAX_LISTED = 32
+"""Of a long queue a step row names so many and counts the rest: writing out all would take longer than planning."""
 
 
 class BatchRow(msgspec.Struct, frozen=True):
@@ -74,7 +78,7 @@ class Scheduler:
         while self._running and not parts:
             # Those whom the policy would have served gave their memory up; the others need not wait for the next plan.
             parts = self._fill(preempted)
-        return StepPlan(parts, cancelled, admitted, preempted, self._waits(parts))
+        return StepPlan(parts, cancelled, admitted, preempted, self._waits(parts), len(self._waiting))
 
     def finish(self, sequence: Sequence) -> None:
         """A running sequence has all its tokens, or has failed: its memory is free again."""
@@ -181,8 +185,8 @@ class Scheduler:
             served = {part.sequence for part in parts}
             reason = PROMPTS_FIRST if self.policy.name == "prefill_first" else BUDGET
             waits = [Wait(sequence.ticket, reason) for sequence in self._running if sequence not in served]
-        for place, sequence in enumerate(self._waiting):
-            waits.append(Wait(sequence.ticket, BEHIND if place else self._blocked))
+        first = itertools.islice(self._waiting, MAX_LISTED)
+        waits += [Wait(sequence.ticket, BEHIND if place else self._blocked) for place, sequence in enumerate(first)]
         return waits
 
     def _reason(self, ahead: int) -> str:

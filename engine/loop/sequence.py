@@ -134,6 +134,8 @@ class StepPlan:
     preempted: list[tuple[Sequence, int]] = field(default_factory=list)
     """Each with the number of positions that it held."""
     waiting: list[Wait] = field(default_factory=list)
+    n_queued: int = 0
+    """How many stand in the queue, listed or not."""
 
     @property
     def n_tokens(self) -> int:

@@ -231,7 +231,7 @@ def _row(number: int, plan: StepPlan, works: list[Work], start: int, end: int, r
         for part, work in zip(plan.parts, works, strict=True)
     ]
     preempted = [sequence.ticket for sequence, _ in plan.preempted]
-    return StepRow(number, start, end, 0, shares, plan.waiting, *room.usage(), preempted)
+    return StepRow(number, start, end, 0, shares, plan.waiting, *room.usage(), plan.n_queued, preempted)
 
 
 def _device(machine: Machine, decode: Machine | None, link: Link | None) -> Device:

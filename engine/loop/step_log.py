@@ -21,6 +21,7 @@ class _Note(NamedTuple):
 
     number: int
     waiting: list[Wait]
+    n_queued: int
     preempted: list[int]
     parts: list[tuple[int, Phase, int, int, int]]
     usage: Usage
@@ -51,7 +52,9 @@ class StepLog:
             for part, result in zip(plan.parts, results, strict=True)
         ]
         preempted = [sequence.ticket for sequence, _ in plan.preempted]
-        note = _Note(self._count, plan.waiting, preempted, parts, usage, planning_ns, start_ns, self._clock())
+        note = _Note(
+            self._count, plan.waiting, plan.n_queued, preempted, parts, usage, planning_ns, start_ns, self._clock()
+        )
         with self._lock:
             self._notes.append(note)
             self._count += 1
@@ -70,6 +73,7 @@ class StepLog:
             planning_ns=note.start_ns - note.planning_ns,
             shares=[Share(*part) for part in note.parts],
             waiting=note.waiting,
+            n_queued=note.n_queued,
             pages_used=note.usage.pages_used,
             pages_total=note.usage.pages_total,
             slots_used=note.usage.slots_used,

@@ -181,7 +181,7 @@ def main() -> None:
     options.add_argument("--port", type=int, default=0)
     given = options.parse_args()
 
-    def load(_: str) -> ScriptedEngine:
+    def load(*_: object) -> ScriptedEngine:
         if given.fail:
             raise ValueError(given.fail)
         return ScriptedEngine(given.step_ms / 1e3)

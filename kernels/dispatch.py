@@ -78,7 +78,13 @@ def prepare() -> None:
         module = _implementation(name)
         for operation in OPERATIONS:
             if operation not in table.names and hasattr(module, operation):
-                table.put(operation, name, getattr(module, operation))
+                table.put(operation, _reported(module, name, operation), getattr(module, operation))
+
+
+def _reported(module: ModuleType | None, name: str, operation: str) -> str:
+    """The implementation's name for the record; a module that shares an operation with a library says so in NAMES."""
+    names: dict[str, str] = getattr(module, "NAMES", {})
+    return names.get(operation, name)
 
 
 def recordable() -> bool:

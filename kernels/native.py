@@ -15,12 +15,12 @@ import struct
 import threading
 from collections.abc import Iterator
 from ctypes import c_int64, c_void_p
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor
 
-from kernels import build, reference
+from kernels import bf16_products, build, reference
 from kernels.quantized import PackedMatrix, Weight
 from kernels.reference_drafts import Journal
 
@@ -80,6 +80,8 @@ def embedding(ids: Tensor, table: Weight) -> Tensor:
 
 def norm_linear(x: Tensor, scale: Tensor, eps: float, weight: Weight) -> Tensor:
     """See `reference.norm_linear`. A quantized weight meets activations that are quantized, too: see `quantized`."""
+    if _for_library(weight, x):
+        return bf16_products.norm_linear(x, scale, eps, weight)
     n_out, width = weight.shape
     out = torch.empty(x.shape[0], n_out)
     function, stored, group = _for_weight(_norm_linear, weight)
@@ -89,6 +91,9 @@ def norm_linear(x: Tensor, scale: Tensor, eps: float, weight: Weight) -> Tensor:
 
 def linear_add(out: Tensor, x: Tensor, weight: Weight) -> None:
     """See `reference.linear_add`, and `norm_linear`."""
+    if _for_library(weight, x):
+        bf16_products.linear_add(out, x, weight)
+        return
     n_out, width = weight.shape
     function, stored, group = _for_weight(_linear_add, weight)
     _call(function, (out, x, stored), None, (), (x.shape[0], width, n_out, *group))
@@ -96,9 +101,17 @@ def linear_add(out: Tensor, x: Tensor, weight: Weight) -> None:
 
 def swiglu_linear_add(out: Tensor, gate_up: Tensor, weight: Weight) -> None:
     """See `reference.swiglu_linear_add`, and `norm_linear`."""
+    if _for_library(weight, gate_up):
+        bf16_products.swiglu_linear_add(out, gate_up, weight)
+        return
     n_out, width = weight.shape
     function, stored, group = _for_weight(_swiglu_linear_add, weight)
     _call(function, (out, gate_up, stored), None, (), (gate_up.shape[0], width, n_out, *group))
+
+
+def _for_library(weight: Weight, x: Tensor) -> TypeGuard[Tensor]:
+    """Whether `bf16_products` takes the product; never one that is recorded, for its calls could not be replayed."""
+    return _multiplies_bf16 and _of_thread.recording is None and bf16_products.fit(x.shape[0], weight)
 
 
 def _for_weight(
@@ -241,6 +254,10 @@ def _by_weight(name: str) -> dict[Any, ctypes._FuncPointer]:
     """By dtype, or by the bits of a quantized weight."""
     return {**_by_dtype(name), 4: _function(f"{name}_int4"), 8: _function(f"{name}_int8")}
 
+
+_multiplies_bf16 = bool(_library.multiplies_bf16())
+# What the record calls the operations that are not the C++ ones alone.
+NAMES = dict.fromkeys(("norm_linear", "linear_add", "swiglu_linear_add"), "native+bf16") if _multiplies_bf16 else {}
 
 _embedding = _by_weight("embedding")
 _norm_linear = _by_weight("norm_linear")

@@ -59,6 +59,15 @@ INSTRUMENTS: dict[str, Instrument] = {
         "Inside one DeltaNet head", "State of one head and times per layer, from an instrumented second pass.",
         needs_run=True,
     ),
+    "race": Instrument(
+        "Two runs on one clock", "The same prompt with a cache and with everything recomputed: time, tokens, odds.",
+        needs_run=True,
+        publishes={
+            "positions": "count", "other_positions": "count", "positions_ratio": "ratio", "time": "time",
+            "other_time": "time", "time_ratio": "ratio", "step": "time", "other_first_step": "time",
+            "other_last_step": "time", "gap": "ratio", "tolerance": "ratio", "same_tokens": "count",
+        },
+    ),
 }  # fmt: skip
 """Name -> instrument, in the order of the Lab's box."""
 

@@ -2,32 +2,85 @@
 
 from __future__ import annotations
 
+import msgspec
 import streamlit as st
 
+from engine.account.record import Serving
+from engine.serve.wire import DEFAULT_SERVING
+from lessons.serving import Preset, read_preset, read_serving
 from lessons.structure import Block, Lesson
-from views.engine_calls import engine_notice, start_run, stop_run
+from views.engine_calls import engine_notice, find_run, start_run, stop_run
 from views.page_state import PageState
 from views.questions import committed
 from views.run_form import Asked, note_unfamiliar, prompt_box
 from views.safe_text import plain
-from views.scene import Scene
+from views.scene import OTHER_DUE, Scene
 from views.words import _
 
 NOTICE_EVERY_S = 2.0
+WATCH_EVERY_S = 0.5
 
 
 def ask_for_run(lesson: Lesson, block: Block, scene: Scene) -> None:
     """The box of a lesson. A prompt sent before the guess was made waits for it; otherwise it runs."""
     page = scene.page
-    asked = prompt_box(scene, lesson.front.prompt)
+    chosen = _preset_buttons(lesson, page)
+    asked = prompt_box(scene, lesson.front.prompt) or chosen
     note_unfamiliar(st.session_state[page.key("prompt")], lesson.front.model)
     guess = block.value("asks")
     if asked is not None and guess is not None and not committed(lesson, guess):
         st.session_state[page.key("pending")] = asked
     elif asked is not None:
-        begin(page, asked, replaces=scene)
+        begin(page, asked, replaces=scene, lesson=lesson)
         st.rerun()
     show_engine_notice()
+
+
+def _preset_buttons(lesson: Lesson, page: PageState) -> Asked | None:
+    """The lesson's own scenarios: each fills the box and is sent off."""
+    if not lesson.front.presets:
+        return None
+    with st.container(horizontal=True, key=page.key("presets")):
+        for number, preset in enumerate(read_preset(one) for one in lesson.front.presets):
+            key = page.key(f"preset-{number}")
+            if st.button(preset.label, key=key, on_click=_fill, args=(page, preset)):
+                return Asked(
+                    preset.prompt, msgspec.structs.replace(page.link.sampling, max_new_tokens=preset.new_tokens)
+                )
+    return None
+
+
+def _fill(page: PageState, preset: Preset) -> None:
+    st.session_state[page.key("prompt")] = preset.prompt
+
+
+def begin_other(lesson: Lesson, scene: Scene) -> None:
+    """Start the second run once the first has come to its end: side by side they would disturb each other's times."""
+    page = scene.page
+    if not scene.other_due or not scene.ended or scene.run is None:
+        return
+    del st.session_state[page.key(OTHER_DUE)]
+    if scene.whole:
+        header = scene.run.header
+        started = start_run(header.prompt, header.sampling, read_serving(lesson.front.other))
+        st.session_state[page.key("refused")] = started.problem
+        if started.run_id is not None:
+            page.start_other(started.run_id)
+    st.rerun()
+
+
+def watch_other(scene: Scene) -> None:
+    """While only the second run goes on, look after it and draw the page again when it has ended."""
+    run_id = scene.page.link.other
+    if scene.ended and not scene.settled and run_id is not None:
+        st.fragment(_watch, run_every=WATCH_EVERY_S, key=scene.page.key("watch"))(run_id)
+
+
+def _watch(run_id: str) -> None:
+    found = find_run(run_id).run
+    if found is None or found.end is not None:
+        st.rerun()
+    st.caption(_("The second run goes on: {n} passes so far.").format(n=len(found.passes)))
 
 
 def is_pending(page: PageState) -> bool:
@@ -35,21 +88,35 @@ def is_pending(page: PageState) -> bool:
     return page.key("pending") in st.session_state
 
 
-def begin_pending(page: PageState) -> None:
+def pending_new_tokens(page: PageState) -> int | None:
+    """How many new tokens the waiting prompt asks for; None if none waits."""
+    asked: Asked | None = st.session_state.get(page.key("pending"))
+    return asked.sampling.max_new_tokens if asked else None
+
+
+def begin_pending(page: PageState, lesson: Lesson) -> None:
     """The guess is made: run what waited for it."""
     asked = st.session_state.pop(page.key("pending"), None)
     if asked is not None:
-        begin(page, asked, replaces=None)
+        begin(page, asked, replaces=None, lesson=lesson)
 
 
-def begin(page: PageState, asked: Asked, replaces: Scene | None) -> None:
-    """Start a run in the place of the one in view, which is stopped if it still goes on; a refusal is kept to show."""
+def begin(page: PageState, asked: Asked, replaces: Scene | None, lesson: Lesson | None = None) -> None:
+    """Start a run in the place of the one in view, which is stopped if it still goes on; a refusal is kept to show.
+
+    A lesson may say how its run is served, and have a second one follow it.
+    """
     if replaces is not None and replaces.run_id is not None and replaces.running:
         stop_run(replaces.run_id)
-    started = start_run(asked.prompt, asked.sampling)
+    started = start_run(asked.prompt, asked.sampling, _serving(lesson))
     st.session_state[page.key("refused")] = started.problem
     if started.run_id is not None:
         page.start_run(started.run_id, asked.sampling)
+        st.session_state[page.key(OTHER_DUE)] = bool(lesson and lesson.front.other)
+
+
+def _serving(lesson: Lesson | None) -> Serving:
+    return read_serving(lesson.front.serving) if lesson else DEFAULT_SERVING
 
 
 def show_refusal(page: PageState) -> None:

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
+from lessons.questions import Answer
+
 
 @dataclass(frozen=True)
 class Attempt:
@@ -14,12 +16,12 @@ class Attempt:
 
     lesson: str
     question: str
-    answer: int | None
+    answer: Answer | None
     right: bool | None
     at: datetime
 
 
-def keep(lesson: str, question: str, answer: int | None, right: bool | None = None) -> Attempt:
+def keep(lesson: str, question: str, answer: Answer | None, right: bool | None = None) -> Attempt:
     """Add an attempt to the session's list; earlier ones stay."""
     attempt = Attempt(lesson, question, answer, right, datetime.now(UTC))
     attempts().append(attempt)
@@ -30,6 +32,11 @@ def attempts() -> list[Attempt]:
     """Every attempt of this session, oldest first."""
     kept: list[Attempt] = st.session_state.setdefault("attempts", [])
     return kept
+
+
+def of_lesson(lesson: str) -> list[Attempt]:
+    """Every attempt in one lesson, oldest first."""
+    return [one for one in attempts() if one.lesson == lesson]
 
 
 def last(lesson: str, question: str) -> Attempt | None:

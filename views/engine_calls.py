@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from engine.account.record import Run, Sampling
+from engine.account.record import Run, Sampling, Serving
 from engine.account.record_file import RecordError
 from engine.account.trace_record import TraceRecord
+from engine.serve import wire
 from engine.serve.client import EngineRefused, EngineUnavailable
 from views.engine_link import engine_link
 from views.words import _
@@ -33,11 +34,11 @@ class Found:
     problem: str | None = None
 
 
-def start_run(prompt: str, sampling: Sampling) -> Started:
+def start_run(prompt: str, sampling: Sampling, serving: Serving = wire.DEFAULT_SERVING) -> Started:
     """Ask the engine for a run, waiting a while for one that is still loading."""
     try:
         with st.spinner(_("Sending the prompt to the engine"), show_time=False):
-            return Started(engine_link().submit(prompt, sampling))
+            return Started(engine_link().submit(prompt, sampling, serving=serving))
     except EngineRefused as no:
         return Started(None, no.message)
     except EngineUnavailable:

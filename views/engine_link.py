@@ -14,7 +14,7 @@ from contextlib import aclosing
 
 import streamlit as st
 
-from engine.account.record import Run, Sampling
+from engine.account.record import Run, Sampling, Serving
 from engine.account.record_file import RecordError, dumps, loads
 from engine.serve import wire
 from engine.serve.client import EngineClient, EngineRefused, EngineUnavailable
@@ -94,6 +94,7 @@ class EngineLink:
         sampling: Sampling = wire.DEFAULT_SAMPLING,
         model: str | None = None,
         patience_s: float = PATIENCE_S,
+        serving: Serving = wire.DEFAULT_SERVING,
     ) -> str:
         """Start a run and return its id; an engine that is starting or loading is waited for.
 
@@ -102,7 +103,7 @@ class EngineLink:
         deadline = time.monotonic() + patience_s
         while True:
             try:
-                return self.client.submit(prompt, sampling, model)
+                return self.client.submit(prompt, sampling, model, serving)
             except EngineUnavailable:
                 if time.monotonic() > deadline:
                     raise

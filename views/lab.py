@@ -5,12 +5,13 @@ from __future__ import annotations
 import streamlit as st
 
 from lessons import catalogue
+from lessons.instruments import INSTRUMENTS
 from views.asking import begin, show_engine_notice, show_refusal
-from views.inside import show_trace
-from views.instruments import show_figure, show_timings
+from views.instruments import show_instrument
 from views.page_state import PageState
 from views.picture import show_flipbook
 from views.run_form import lab_form, note_unfamiliar
+from views.safe_text import code_span
 from views.scene import Scene, scene_of
 from views.site import LAB, LAB_SETTINGS
 from views.words import _
@@ -32,18 +33,60 @@ def show_lab() -> None:
         st.rerun()
     show_refusal(page)
     show_engine_notice()
-    _instruments(scene)
+    _chosen_instrument(scene)
+    _on_the_run(scene)
 
 
-def _instruments(scene: Scene) -> None:
+STANDING = ("metrics", "passes", "memory", "trace")
+"""What the Lab always shows of its run."""
+
+CHOICES = [name for name, one in INSTRUMENTS.items() if one.in_lab and name not in STANDING]
+
+
+def _chosen_instrument(scene: Scene) -> None:
+    """Any other instrument, from the box or from the address: `?instrument=<name>&<its settings>`."""
+    if not CHOICES:
+        return
+    key = scene.page.key("instrument")
+    linked = st.query_params.get("instrument")
+    if linked in CHOICES and st.session_state.get(scene.page.key("linked")) != linked:
+        st.session_state[key] = st.session_state[scene.page.key("linked")] = linked
+    chosen = st.selectbox(
+        _("Instruments"), CHOICES, index=None, key=key, persist_state="session",
+        format_func=lambda name: INSTRUMENTS[name].title, placeholder=_("Choose an instrument"),
+    )  # fmt: skip
+    settings = _linked_settings(chosen) if chosen is not None and chosen == linked else {}
+    if chosen is None:
+        st.query_params.pop("instrument", None)
+        return
+    st.query_params["instrument"] = st.session_state[scene.page.key("linked")] = chosen
+    st.caption(INSTRUMENTS[chosen].purpose)
+    show_instrument(chosen, scene, settings, f"{scene.page.name}-chosen-{chosen}")
+
+
+def _linked_settings(name: str) -> dict[str, str]:
+    """The instrument's settings in the address; one that cannot be used is left out, and said to be."""
+    settings = {}
+    for setting in INSTRUMENTS[name].settings:
+        value = st.query_params.get(setting)
+        if value is None:
+            continue
+        if INSTRUMENTS[name].problem(setting, value):
+            st.warning(_("{name} in the link cannot be used, so it was left out.").format(name=code_span(setting)))
+        else:
+            settings[setting] = value
+    return settings
+
+
+def _on_the_run(scene: Scene) -> None:
     show_flipbook(scene, told=True)
     if not scene.ended:
         st.caption(_("Timings and figures appear here when the run has ended."))
         return
     st.header(_("Timings"), anchor="timings")
-    show_timings(scene)
-    show_figure(scene, "passes")
+    show_instrument("metrics", scene, {}, f"{LAB}-metrics")
+    show_instrument("passes", scene, {}, f"{LAB}-passes")
     st.header(_("Memory"), anchor="memory")
-    show_figure(scene, "memory")
+    show_instrument("memory", scene, {}, f"{LAB}-memory")
     st.header(_("Inside one DeltaNet head"), anchor="inside")
-    show_trace(scene)
+    show_instrument("trace", scene, {}, f"{LAB}-trace")

@@ -10,14 +10,23 @@ from collections.abc import Callable, Iterator, Sequence
 import streamlit as st
 
 from lessons.code_source import SourceError, excerpt
+from lessons.questions import Question
 from lessons.structure import Block, Lesson
 from views import attempts
-from views.asking import ask_for_run, begin_pending, is_pending, show_refusal
-from views.inside import show_trace
-from views.instruments import show_figure, show_timings
+from views.asking import (
+    ask_for_run,
+    begin_other,
+    begin_pending,
+    is_pending,
+    pending_new_tokens,
+    show_refusal,
+    watch_other,
+)
+from views.course import show_neighbours
+from views.instruments import show_instrument
 from views.page_state import PageState
 from views.picture import show_flipbook
-from views.prose import filled
+from views.prose import filled, show_prose
 from views.questions import ask_guess, committed, show_check, show_comparison
 from views.scene import Scene, lesson_sampling, scene_of
 from views.words import _
@@ -36,7 +45,8 @@ def show_lesson(lesson: Lesson) -> None:
     _head(lesson)
     for problem in problems:
         st.warning(problem)
-    scene = scene_of(page, lesson.front.recording)
+    scene = scene_of(page, lesson.front.recording, lesson.front.other_recording)
+    begin_other(lesson, scene)
     shut = False
     for group in _depths_together(lesson.blocks):
         name = group[0].name
@@ -46,12 +56,17 @@ def show_lesson(lesson: Lesson) -> None:
                 _say_when_it_opens(lesson, group[0])
         if not shut or name in ALWAYS_OPEN:
             _show(lesson, group, scene)
+    watch_other(scene)
+    show_neighbours(lesson)
 
 
 def _take_back_guesses(lesson: Lesson, page: PageState) -> None:
     """After a reload, the guesses that the address remembers count as made."""
     for question, answer in page.link.guesses:
-        if lesson.find("predict", question) is not None and not committed(lesson, question):
+        block = lesson.find("predict", question)
+        if block is None or committed(lesson, question):
+            continue
+        if answer is None or Question.of(block).accepts(answer):
             attempts.keep(lesson.slug, question, answer)
 
 
@@ -66,11 +81,12 @@ def _guess(lesson: Lesson, block: Block, scene: Scene) -> None:
     if not committed(lesson, block.argument):
         led_to = any(run.value("asks") == block.argument for run in lesson.named("run"))
         waiting = is_pending(scene.page)
-        asked = {**scene.values, "asked.new_tokens": scene.page.link.sampling.max_new_tokens}
+        new_tokens = pending_new_tokens(scene.page) or scene.page.link.sampling.max_new_tokens
+        asked = {**scene.values, "asked.new_tokens": new_tokens}
         due = not led_to or waiting or not scene.recorded
         if due and (attempt := ask_guess(lesson, block, asked, runs=waiting)):
             scene.page.keep_guess(attempt.question, attempt.answer)
-            begin_pending(scene.page)
+            begin_pending(scene.page, lesson)
             st.rerun()
     show_refusal(scene.page)
 
@@ -88,16 +104,19 @@ def _depths_together(blocks: Sequence[Block]) -> Iterator[list[Block]]:
 
 
 def _is_shut(lesson: Lesson, screen: Block, scene: Scene) -> bool:
-    """A screen opens when its guess has been made and the run in view has ended."""
+    """A screen opens when its guess has been made and the runs in view, if the lesson has any, have ended."""
     after = screen.value("after")
-    return after is not None and not (committed(lesson, after) and scene.ended)
+    settled = scene.settled or not lesson.named("run")
+    return after is not None and not (committed(lesson, after) and settled)
 
 
 def _say_when_it_opens(lesson: Lesson, screen: Block) -> None:
     if committed(lesson, screen.value("after") or ""):
         st.caption(_("What happened, and why, appears here when the run has ended."))
-    else:
+    elif lesson.named("run"):
         st.caption(_("What happened, and why, appears here when you have made your guess and run it."))
+    else:
+        st.caption(_("The answer, and why, appears here when you have made your guess."))
 
 
 def _show(lesson: Lesson, group: list[Block], scene: Scene) -> None:
@@ -118,14 +137,14 @@ def _words(block: Block, scene: Scene) -> None:
     if title := block.value("title"):
         st.header(title, anchor=block.argument)
     if block.body:
-        st.markdown(filled(block.body, scene.values))
+        show_prose(block.body, scene.values, scene.page.key(f"line-{block.line}"))
 
 
 def _depths(blocks: list[Block], scene: Scene) -> None:
     """The same explanation in several depths, as tabs."""
     for tab, block in zip(st.tabs([DEPTHS[block.argument] for block in blocks]), blocks, strict=True):
         with tab:
-            st.markdown(filled(block.body, scene.values))
+            show_prose(block.body, scene.values, scene.page.key(f"line-{block.line}"))
             for reference in block.values("source"):
                 _code(reference)
 
@@ -138,6 +157,11 @@ def _code(reference: str) -> None:
         return
     st.caption(f"{shown.path}, {_('from line')} {shown.first_line}")
     st.code(shown.code, language="python")
+
+
+def _instrument(name: str, block: Block, scene: Scene, key: str) -> None:
+    settings = {setting.key: setting.value for setting in block.settings}
+    show_instrument(name, scene, settings, key)
 
 
 def _notes(_lesson: Lesson, block: Block, scene: Scene) -> None:
@@ -157,9 +181,14 @@ _SHOWN: dict[str, Callable[[Lesson, Block, Scene], None]] = {
     "prose": lambda _lesson, block, scene: _words(block, scene),
     "flipbook": _picture,
     "compare": show_comparison,
-    "metrics": lambda _lesson, _block, scene: show_timings(scene),
-    "figure": lambda _lesson, block, scene: show_figure(scene, block.argument),
-    "trace": lambda _lesson, _block, scene: show_trace(scene),
+    "instrument": lambda _lesson, block, scene: _instrument(
+        block.argument, block, scene, f"{scene.page.name}-{block.argument}-{block.line}"
+    ),
+    "metrics": lambda _lesson, block, scene: _instrument("metrics", block, scene, f"{scene.page.name}-metrics"),
+    "figure": lambda _lesson, block, scene: _instrument(
+        block.argument, block, scene, f"{scene.page.name}-{block.argument}"
+    ),
+    "trace": lambda _lesson, block, scene: _instrument("trace", block, scene, f"{scene.page.name}-trace"),
     "check": lambda lesson, block, scene: show_check(lesson, block, scene.values),
     "notes": _notes,
     "sources": _sources,

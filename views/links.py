@@ -3,7 +3,8 @@
 A link is read when a page opens, checked field by field, and written back when a page switch has cleared the address.
 The prompt is put into a link only when a person asks for one to share.
 
-    ?prompt=...&new=10&temperature=0.7&top_k=40&top_p=0.9&seed=3&stop=0&run=<id>&at=4&guess=passes:11
+    ?prompt=...&new=10&temperature=0.7&top_k=40&top_p=0.9&seed=3&stop=0&run=<id>&other=<id>&at=4
+    &guess=passes:11,wait:2.5,larger:state
 
 A guess that has been made is in the visitor's own address, so that a reload does not ask again; a shared link leaves it
 out, and whoever opens it guesses anew.
@@ -19,6 +20,7 @@ from urllib.parse import urlencode
 
 from engine.account.record import Sampling
 from engine.loop.request import MAX_SEED, MAX_TEMPERATURE
+from lessons.questions import Answer
 from views.prompt_checks import MAX_PROMPT_CHARACTERS, prompt_problem
 from views.words import _
 
@@ -26,7 +28,7 @@ MAX_NEW_TOKENS = 2047
 MAX_TOP_K = 4096
 MAX_STEP = 1_000_000
 
-_GUESS = re.compile(r"([a-z0-9][a-z0-9-]{0,39}):(-|[0-9]{1,9})")
+_GUESS = re.compile(r"([a-z0-9][a-z0-9-]{0,39}):(-|[0-9]{1,12}(?:\.[0-9]{1,9})?|[a-z][a-z0-9-]{0,39})")
 _RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 _T = TypeVar("_T")
@@ -39,8 +41,10 @@ class Link:
     sampling: Sampling
     prompt: str | None = None
     run: str | None = None
+    other: str | None = None
+    """The second run of a lesson that compares two."""
     at: int | None = None
-    guesses: tuple[tuple[str, int | None], ...] = ()
+    guesses: tuple[tuple[str, Answer | None], ...] = ()
     """Question and answer of each guess made; the answer is None where one went on without."""
 
 
@@ -73,6 +77,7 @@ def read_link(params: Mapping[str, str], default: Sampling) -> tuple[Link, list[
         sampling=sampling,
         prompt=take("prompt", _prompt, None),
         run=take("run", _run_id, None),
+        other=take("other", _run_id, None),
         at=take("at", _whole(0, MAX_STEP), None),
         guesses=take("guess", _guesses, ()),
     )
@@ -94,10 +99,12 @@ def write_link(link: Link, default: Sampling) -> dict[str, str]:
         params["stop"] = "0" if sampling.ignore_eos else "1"
     if link.run is not None:
         params["run"] = link.run
+    if link.other is not None:
+        params["other"] = link.other
     if link.at is not None:
         params["at"] = str(link.at)
     if link.guesses:
-        params["guess"] = ",".join(f"{name}:{'-' if answer is None else answer}" for name, answer in link.guesses)
+        params["guess"] = ",".join(f"{name}:{_written(answer)}" for name, answer in link.guesses)
     return params
 
 
@@ -151,11 +158,25 @@ def _prompt(text: str) -> str:
     return text
 
 
-def _guesses(text: str) -> tuple[tuple[str, int | None], ...]:
+def _written(answer: Answer | None) -> str:
+    if answer is None:
+        return "-"
+    return f"{answer:.9f}".rstrip("0").rstrip(".") if isinstance(answer, float) else str(answer)
+
+
+def _guesses(text: str) -> tuple[tuple[str, Answer | None], ...]:
     found = [_GUESS.fullmatch(one) for one in text.split(",")]
     if not all(found):
         raise _BadParameter(_("is not a guess"))
-    return tuple((one[1], None if one[2] == "-" else int(one[2])) for one in found if one)
+    return tuple((one[1], _answer(one[2])) for one in found if one)
+
+
+def _answer(text: str) -> Answer | None:
+    if text == "-":
+        return None
+    if text[0].isdecimal():
+        return float(text) if "." in text else int(text)
+    return text
 
 
 def _run_id(text: str) -> str:

@@ -16,14 +16,15 @@ if str(ROOT) not in sys.path:
     # Streamlit puts this script's folder on the path, not the project's.
     sys.path.insert(0, str(ROOT))
 
-from views.site import sections  # noqa: E402  (needs the path)
+from lessons.catalogue import lessons  # noqa: E402  (needs the path)
+from views.site import lesson_page, sections  # noqa: E402  (needs the path)
 from views.words import _  # noqa: E402
 
 
 def enter() -> None:
     """The front door leads to the first lesson, under the lesson's own address."""
-    first = next(iter(sections().values()))[0]
-    st.switch_page(first, query_params=st.query_params.to_dict())
+    first = lessons()[0]
+    st.switch_page(lesson_page(first), query_params=st.query_params.to_dict())
 
 
 st.set_page_config(page_title=_("Two Speeds"), page_icon="🎞️", layout="wide", initial_sidebar_state=270)

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from engine.account.record import Sampling
+from lessons.questions import Answer
 from views.links import Link, read_link, write_link
 
-KNOWN = ("prompt", "new", "temperature", "top_k", "top_p", "seed", "stop", "run", "at", "guess")
+KNOWN = ("prompt", "new", "temperature", "top_k", "top_p", "seed", "stop", "run", "other", "at", "guess")
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,11 @@ class PageState:
         st.session_state[self.key("problems")] = []
         self._write(Link(sampling, run=run_id, guesses=self.link.guesses))
 
-    def keep_guess(self, question: str, answer: int | None) -> None:
+    def start_other(self, run_id: str) -> None:
+        """The second run stands beside the one in view."""
+        self._write(replace(self.link, other=run_id))
+
+    def keep_guess(self, question: str, answer: Answer | None) -> None:
         """A guess has been made: a reload is not to ask again."""
         others = tuple(one for one in self.link.guesses if one[0] != question)
         self._write(replace(self.link, guesses=(*others, (question, answer))))

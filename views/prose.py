@@ -4,13 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import streamlit as st
+
 from lessons.expressions import ExpressionError, Placeholder, Value, placeholders
 from lessons.filters import UNKNOWN, write
+from lessons.glossary import glossary, marked, without_marks
 from views.safe_text import code_span, token_label
+
+
+def show_prose(text: str, values: Mapping[str, Value], key: str) -> None:
+    """A lesson's Markdown, and under it a button for each glossary term that it marks, with the term's sentence."""
+    st.markdown(filled(text, values))
+    sentences = glossary()
+    terms = [term for _, term in marked(text) if term in sentences]
+    if terms:
+        with st.container(horizontal=True, gap="small", key=f"terms-{key}"):
+            for term in terms:
+                with st.popover(term, type="tertiary", icon=":material/dictionary:", key=f"term-{key}-{term}"):
+                    st.markdown(f"**{term}**: {sentences[term]}")
 
 
 def filled(text: str, values: Mapping[str, Value]) -> str:
     """Markdown with its placeholders written out; texts of the run are shown literally, what is not known says so."""
+    text = without_marks(text)
     parts: list[str] = []
     done = 0
     for found in placeholders(text):

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from decimal import Decimal
 
 import streamlit as st
 
 from lessons.expressions import ExpressionError, Value
-from lessons.questions import Question
+from lessons.filters import UNKNOWN, write
+from lessons.questions import Answer, Question
 from lessons.structure import Block, Lesson
 from views import attempts
 from views.attempts import Attempt
-from views.prose import filled
+from views.prose import filled, show_prose
 from views.scene import Scene
 from views.words import _
 
@@ -28,16 +31,15 @@ def ask_guess(lesson: Lesson, block: Block, values: Mapping[str, Value], *, runs
     """
     question = Question.of(block)
     with st.container(border=True, key=f"predict-{lesson.slug}-{question.id}"):
-        st.markdown(filled(question.text, values))
-        with (
-            st.form(f"guess-{lesson.slug}-{question.id}", border=False),
-            st.container(horizontal=True, vertical_alignment="bottom"),
-        ):
-            answer = _number(question, f"guess-box-{lesson.slug}-{question.id}")
-            sure = st.form_submit_button(_("Guess and run") if runs else _("That is my guess"), type="primary")
-            passed = st.form_submit_button(_("Run without a guess") if runs else _("Show it"), type="tertiary")
+        show_prose(question.text, values, f"{lesson.slug}-{question.id}")
+        with st.form(f"guess-{lesson.slug}-{question.id}", border=False), _row(question):
+            answer = _box(question, f"guess-box-{lesson.slug}-{question.id}", values)
+            with st.container(horizontal=True) if question.options else nullcontext():
+                sure = st.form_submit_button(_("Guess and run") if runs else _("That is my guess"), type="primary")
+                passed = st.form_submit_button(_("Run without a guess") if runs else _("Show it"), type="tertiary")
         if sure and answer is None:
-            st.error(_("Type a number first. A wrong one is welcome: nobody sees it but you."))
+            first = _("Choose one first.") if question.options else _("Type a number first.")
+            st.error(first + " " + _("A wrong one is welcome: nobody sees it but you."))
         if passed or (sure and answer is not None):
             return attempts.keep(lesson.slug, question.id, None if passed else answer)
     return None
@@ -51,16 +53,40 @@ def show_comparison(lesson: Lesson, block: Block, scene: Scene) -> None:
     question = Question.of(predicted)
     attempt = attempts.last(lesson.slug, question.id)
     guess = attempt.answer if attempt else None
-    if not scene.whole:
+    if _asks_the_run(question) and not scene.whole:
         st.info(_("This run was cut short, so it does not answer the question. Run it again to the end."))
         return
-    right = _value(question, scene.values)
+    values = scene.values
+    right = _value(question, values)
     with st.grid(2, min_column_width=150):
-        st.metric(_("You said"), _("no guess") if guess is None else f"{guess:,} {question.unit}", border=True)
-        st.metric(_("The model ran"), f"{right:,} {question.unit}", border=True)
-    if guess is not None:
-        _judge(lesson, question, guess, scene.values)
-    st.markdown(filled(block.body, scene.values))
+        _beside(_("You said"), question, guess, values, otherwise=_("no guess"))
+        _beside(question.outcome or _("The model ran"), question, right, values, otherwise=UNKNOWN)
+    if guess is not None and right is not None:
+        _judge(lesson, question, guess, values)
+    show_prose(block.body, values, f"{lesson.slug}-compare-{question.id}")
+
+
+def _asks_the_run(question: Question) -> bool:
+    """Whether the right answer comes out of a run, and not of a formula or an instrument."""
+    return any(name.startswith(("run.", "other.", "asked.")) for name in question.names)
+
+
+def _beside(label: str, question: Question, value: Value, values: Mapping[str, Value], otherwise: str) -> None:
+    """One of two values to compare. An option's words may be long: they wrap, where a metric would cut them."""
+    shown = otherwise if value is None else _written(question, value, values)
+    if not question.options:
+        st.metric(label, shown, border=True)
+        return
+    with st.container(border=True, height="stretch", gap="xsmall"):
+        st.markdown(f":small[{label}]")
+        st.markdown(f"**{shown}**" if value is None else shown)
+
+
+def _written(question: Question, value: Value, values: Mapping[str, Value]) -> str:
+    """An answer as a person reads it: the option's words, or the number with its unit."""
+    if isinstance(value, str):
+        return filled(question.options.get(value, value), values)
+    return f"{write(value, ())} {question.unit}".strip()
 
 
 def show_check(lesson: Lesson, block: Block, values: Mapping[str, Value]) -> None:
@@ -73,15 +99,12 @@ def _check(lesson: Lesson, block: Block, values: Mapping[str, Value]) -> None:
     everything = {**values, **question.given}
     key = f"{lesson.slug}-{question.id}"
     with st.container(border=True, key=f"check-{key}"):
-        st.markdown(filled(question.text, everything))
-        with (
-            st.form(f"check-form-{key}", border=False),
-            st.container(horizontal=True, vertical_alignment="bottom"),
-        ):
-            answer = _number(question, f"check-box-{key}")
+        show_prose(question.text, everything, key)
+        with st.form(f"check-form-{key}", border=False), _row(question):
+            answer = _box(question, f"check-box-{key}", everything)
             sent = st.form_submit_button(_("Check"), type="primary")
         if sent and answer is None:
-            st.error(_("Type a number first."))
+            st.error(_("Choose one first.") if question.options else _("Type a number first."))
         elif sent and answer is not None:
             attempts.keep(lesson.slug, question.id, answer, question.is_right(answer, everything))
         _show_verdict(lesson, question, everything)
@@ -91,10 +114,11 @@ def _show_verdict(lesson: Lesson, question: Question, values: Mapping[str, Value
     attempt = attempts.last(lesson.slug, question.id)
     if attempt is None or attempt.answer is None:
         return
+    said = f"“{_written(question, attempt.answer, values)}”" if question.options else f"**{attempt.answer:,}**."
     if attempt.right:
-        st.success(f"**{attempt.answer:,}**. {filled(question.right, values)}", icon=":material/check:")
+        st.success(f"{said} {filled(question.right, values)}", icon=":material/check:")
         return
-    st.warning(f"**{attempt.answer:,}**. {filled(question.wrong, values)}", icon=":material/close:")
+    st.warning(f"{said} {filled(question.wrong, values)}", icon=":material/close:")
     _show_card(lesson, question.card_for(attempt.answer, values), values)
 
 
@@ -111,19 +135,33 @@ def _show_card(lesson: Lesson, card: str | None, values: Mapping[str, Value]) ->
         return
     with st.container(border=True, key=f"card-{lesson.slug}-{card}"):
         st.markdown(f"**{filled(block.value('title') or '', values)}**")
-        st.markdown(filled(block.body, values))
+        show_prose(block.body, values, f"{lesson.slug}-card-{card}")
 
 
-def _number(question: Question, key: str) -> int | None:
-    """A box that takes whole numbers within the question's limits and is empty at first."""
+def _row(question: Question) -> AbstractContextManager[object]:
+    """A number's box and its buttons stand on one line, options one under the other."""
+    return nullcontext() if question.options else st.container(horizontal=True, vertical_alignment="bottom")
+
+
+def _box(question: Question, key: str, values: Mapping[str, Value]) -> Answer | None:
+    """The options, or a box that takes numbers within the question's limits; nothing is chosen at first."""
+    if question.options:
+        label = question.label or _("Your answer")
+        return st.radio(
+            label, list(question.options), index=None, key=key, persist_state="session",
+            format_func=lambda option: filled(question.options[option], values),
+        )  # fmt: skip
+    # All of one type, or Streamlit refuses them: decimals for all if the question takes decimals.
+    kind = int if isinstance(question.step, int) and isinstance(question.smallest, int) else float
+    decimals = max(0, -Decimal(str(question.step)).as_tuple().exponent)
     return st.number_input(
-        question.label, question.smallest, question.largest, value=None, step=1, key=key, width=180,
-        persist_state="session", placeholder=question.unit,
+        question.label, kind(question.smallest), kind(question.largest), value=None, step=kind(question.step), key=key,
+        width=180, persist_state="session", placeholder=question.unit, format=None if kind is int else f"%.{decimals}f",
     )  # fmt: skip
 
 
 def _value(question: Question, values: Mapping[str, Value]) -> Value:
     try:
-        return question.answer.evaluate({**values, **question.given})
+        return question.right_value(values)
     except ExpressionError:
         return None

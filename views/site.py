@@ -24,6 +24,13 @@ def lesson_page(lesson: Lesson) -> st.Page:
     return st.Page(PAGES / "learn.py", title=title, url_path=lesson.slug, help=lesson.front.question)
 
 
+def course_page() -> st.Page:
+    """The list of lessons."""
+    return st.Page(
+        PAGES / "course.py", title=_("All lessons"), url_path="course", help=_("Every lesson, and what you have tried.")
+    )
+
+
 def lab_page() -> st.Page:
     """The page with every setting."""
     return st.Page(PAGES / "lab.py", title=_("Lab"), url_path=LAB, help=_("One run, every setting, every instrument."))
@@ -39,7 +46,7 @@ def method_page() -> st.Page:
 def sections() -> dict[str, list[st.Page]]:
     """The navigation: heading -> pages, in order."""
     return {
-        _("Learn"): [lesson_page(lesson) for lesson in lessons()],
+        _("Learn"): [course_page(), *(lesson_page(lesson) for lesson in lessons())],
         _("Try"): [lab_page()],
         _("About the numbers"): [method_page()],
     }

@@ -67,6 +67,15 @@ void swiglu_linear_add(int64_t threads, const int64_t* words) {
 
 extern "C" {
 
+// Whether the processor multiplies bf16 by itself: then a library that knows how is better at many tokens.
+int64_t multiplies_bf16() {
+#if defined(__AVX512BF16__) || defined(__AMX_BF16__)
+  return 1;
+#else
+  return 0;
+#endif
+}
+
 void norm_linear_f32(int64_t threads, const int64_t* words) { norm_linear<float>(threads, words); }
 void norm_linear_bf16(int64_t threads, const int64_t* words) { norm_linear<bf16>(threads, words); }
 void linear_add_f32(int64_t threads, const int64_t* words) { linear_add<float>(threads, words); }

@@ -3,6 +3,8 @@
 // Two vectors' worth of rows of the weight at a time are widened and transposed into a panel that stays in the cache.
 // Then a number of a token meets whole vectors of rows, and nothing has to be added up across a vector.
 
+#include <array>
+
 #include "pool.h"
 #include "product.h"
 #include "scratch.h"
@@ -11,7 +13,7 @@ namespace {
 
 constexpr int64_t kPanel = 2 * kLane;  // rows of the weight in a panel
 constexpr int64_t kDepth = 512;        // columns of the weight in a panel: 64 KiB of it, or half of that
-// Tokens at a time, with two vectors of sums each that must stay in registers.
+// Tokens at a time, at most: with two vectors each, the sums fill the registers or half of them.
 constexpr int kTokens = kRegisters >= 32 ? 8 : 6;
 
 // What words hold, into one row of a panel or two.
@@ -44,26 +46,45 @@ void fill_panel(float* panel, const W* weight, int64_t row, int64_t from, int64_
   }
 }
 
+// Two vectors of sums into out, or onto it.
+INLINE void put(float* out, const Lane (&total)[2], bool add) {
+  store(out, add ? load(out) + total[0] : total[0]);
+  store(out + kLane, add ? load(out + kLane) + total[1] : total[1]);
+}
+
 // T tokens' numbers [from, from + depth) times the panel, into kPanel columns of out (the first `width` exist).
 template <int T>
 void tile(float* out, const float* x, const float* panel, bool add, int64_t depth, int64_t width, const Shape& s) {
   Lane total[T][2] = {};
   for (int64_t i = 0; i < depth; ++i) {
-    const Lane first = load(panel + i * kPanel), second = load(panel + i * kPanel + kLane);
+    Lane first = load(panel + i * kPanel), second = load(panel + i * kPanel + kLane);
+    HOLD(first);
+    HOLD(second);
     UNROLL for (int t = 0; t < T; ++t) {
       const float number = x[t * s.in + i];
       total[t][0] += number * first;
       total[t][1] += number * second;
     }
   }
-  for (int t = 0; t < T; ++t) {
-    for (int64_t part = 0; part * kLane < width; ++part) {
-      float* to = out + t * s.out + part * kLane;
-      const int64_t count = std::min(kLane, width - part * kLane);
-      store(to, add ? load(to, count) + total[t][part] : total[t][part], count);
+  if (width == kPanel) {
+    UNROLL for (int t = 0; t < T; ++t) put(out + t * s.out, total[t], add);
+  } else {
+    float whole[T][kPanel];
+    std::memcpy(whole, total, sizeof whole);
+    for (int t = 0; t < T; ++t) {
+      for (int64_t j = 0; j < width; ++j) out[t * s.out + j] = whole[t][j] + (add ? out[t * s.out + j] : 0.0f);
     }
   }
 }
+
+using Tile = void (*)(float*, const float*, const float*, bool, int64_t, int64_t, const Shape&);
+
+template <int... T>
+constexpr std::array<Tile, sizeof...(T)> tiles_of(std::integer_sequence<int, T...>) {
+  return {tile<T + 1>...};
+}
+// For 1, 2, ... tokens.
+constexpr auto kTiles = tiles_of(std::make_integer_sequence<int, kTokens>{});
 
 }  // namespace
 
@@ -78,12 +99,12 @@ void many_tokens(int64_t threads, float* out, const float* x, const W* weight, b
         const int64_t depth = std::min(kDepth, s.in - from);
         const bool onto = add || from > 0;
         fill_panel(panel, weight, row, from, depth, s);
-        int64_t t = 0;
-        for (; t + kTokens <= s.tokens; t += kTokens) {
-          tile<kTokens>(out + t * s.out + row, x + t * s.in + from, panel, onto, depth, width, s);
+        // In tiles as equal as can be: those of few tokens wait for their sums.
+        for (int64_t t = 0, tiles = (s.tokens + kTokens - 1) / kTokens; tiles > 0; --tiles) {
+          const int64_t n = (s.tokens - t + tiles - 1) / tiles;
+          kTiles[n - 1](out + t * s.out + row, x + t * s.in + from, panel, onto, depth, width, s);
+          t += n;
         }
-        for (; t + 2 <= s.tokens; t += 2) tile<2>(out + t * s.out + row, x + t * s.in + from, panel, onto, depth, width, s);
-        for (; t < s.tokens; ++t) tile<1>(out + t * s.out + row, x + t * s.in + from, panel, onto, depth, width, s);
       }
     }
   });

@@ -11,7 +11,7 @@ struct Shape {
 };
 
 // Tokens from which on it pays to transpose pieces of the weight first.
-constexpr int64_t kMany = kRegisters >= 32 ? 32 : 16;
+constexpr int64_t kMany = kRegisters >= 32 ? 32 : 4;
 
 // out [tokens, out] = x weight^T, or += with `add`. For fewer than kMany tokens, x [tokens, in] is as `arrange<W>`
 // leaves it.

@@ -169,4 +169,5 @@ def test_the_command_prints_file_line_and_message_and_fails(tmp_path):
 
 def test_the_lessons_that_ship_have_no_faults():
     answer = command("check")
-    assert (answer.returncode, answer.stdout) == (0, f"{len(catalogue.lesson_files())} lesson, no faults.\n")
+    n = sum(len(catalogue.lesson_files(language.name)) for language in catalogue.HOME.glob("??"))
+    assert (answer.returncode, answer.stdout) == (0, f"{n} {'lesson' if n == 1 else 'lessons'}, no faults.\n")

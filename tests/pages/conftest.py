@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.account.record import ModelShape, Run, Sampling
+from engine.account.record import ModelShape, Run, Sampling, Serving
 from engine.account.record_file import save
 from engine.account.trace_record import TraceRecord
 from engine.serve import wire
@@ -27,6 +27,7 @@ class FakeEngine:
     def __init__(self) -> None:
         self.runs: dict[str, Run] = {}
         self.asked: list[tuple[str, Sampling]] = []
+        self.served: list[Serving] = []
         self.cancelled: list[str] = []
         self.traced: list[tuple[int, int]] = []
         self.refuses: EngineRefused | None = None
@@ -41,9 +42,10 @@ class FakeEngine:
     def health(self) -> wire.Health:
         return self.state
 
-    def submit(self, prompt: str, sampling: Sampling) -> str:
+    def submit(self, prompt: str, sampling: Sampling, *, serving: Serving = wire.DEFAULT_SERVING) -> str:
         self._answer()
         self.asked.append((prompt, sampling))
+        self.served.append(serving)
         run_id = f"{len(self.asked):032x}"
         run = self.next_run or story_run(reply=[" word"] * sampling.max_new_tokens)
         header = msgspec.structs.replace(run.header, run_id=run_id, prompt=prompt, sampling=sampling)
@@ -89,7 +91,9 @@ def recording(tmp_path, monkeypatch) -> Run:
     run = story_run()
     monkeypatch.setattr(catalogue, "RECORDINGS", tmp_path)
     for lesson in catalogue.lessons():
-        save(run, tmp_path / f"{lesson.front.recording}.json")
+        for name in (lesson.front.recording, lesson.front.other_recording):
+            if name:
+                save(run, tmp_path / f"{name}.json")
     return run
 
 

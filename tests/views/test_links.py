@@ -23,14 +23,21 @@ samplings = st.builds(
     ignore_eos=st.booleans(),
 )
 prompts = st.text(min_size=1, max_size=200).filter(lambda text: prompt_problem(text) is None)
+answers = (
+    st.none()
+    | st.integers(0, 999_999_999)
+    | st.integers(0, 10**9).map(lambda thousandths: thousandths / 1000).filter(lambda value: value % 1)
+    | st.from_regex(r"[a-z][a-z0-9-]{0,39}", fullmatch=True)
+)
 links = st.builds(
     Link,
     sampling=samplings,
     prompt=st.none() | prompts,
     run=st.none() | st.from_regex(r"[0-9a-f]{32}", fullmatch=True),
+    other=st.none() | st.from_regex(r"[0-9a-f]{32}", fullmatch=True),
     at=st.none() | st.integers(0, MAX_STEP),
     guesses=st.lists(
-        st.tuples(st.from_regex(r"[a-z0-9][a-z0-9-]{0,39}", fullmatch=True), st.none() | st.integers(0, 999_999_999)),
+        st.tuples(st.from_regex(r"[a-z0-9][a-z0-9-]{0,39}", fullmatch=True), answers),
         max_size=3,
     ).map(tuple),
 )
@@ -55,7 +62,7 @@ def test_what_equals_the_pages_own_settings_is_left_out():
         ("temperature", "1e9"), ("temperature", "-1"), ("temperature", "nan"), ("temperature", "hot"),
         ("temperature", "inf"), ("top_p", "0"), ("top_p", "1.5"), ("top_k", "-3"), ("top_k", "4.5"),
         ("seed", "9" * 30), ("seed", "٣"), ("new", "0"), ("new", "1000000"), ("new", ""), ("stop", "maybe"),
-        ("guess", "11"), ("guess", "passes:eleven"), ("guess", "passes:11,"),
+        ("guess", "11"), ("guess", "passes:Eleven!"), ("guess", "passes:11,"),
         ("run", "../../etc/passwd"), ("run", "x" * 65), ("at", "-1"),
         ("prompt", "x" * 300_000), ("prompt", "a\x00b"), ("prompt", ""),
     ],

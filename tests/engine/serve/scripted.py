@@ -29,8 +29,8 @@ from engine.account.record import (
     Token,
 )
 from engine.loop.policy import Policy
-from engine.loop.room import Usage
 from engine.loop.request import Request, RequestError
+from engine.loop.room import Usage
 from engine.loop.run_log import Bell, RunLog
 from engine.loop.scheduler import BatchRow
 from engine.loop.step_log import StepLog

@@ -60,25 +60,40 @@ def sampled(number: int) -> Sampling:
     return Sampling(temperature=0.8, top_p=0.95, seed=number, max_new_tokens=12, ignore_eos=True)
 
 
-def test_eight_runs_at_once_give_the_same_tokens_as_one_at_a_time(real, real_url):
+CLOSE_CALL = 1e-3
+"""Kernels of another shape round otherwise, and the KV cache is bf16: two odds this close may change places (law 8)."""
+
+
+def assert_same_words(together, alone):
+    """Token for token, up to a place where the two best odds were too close to call."""
+    for got, wanted in zip(together.emissions, alone.emissions, strict=True):
+        best, second = (candidate.model for candidate in wanted.candidates[:2])
+        if got.token.id != wanted.token.id:
+            assert best - second < CLOSE_CALL
+            return
+        assert got.candidates[0].model == pytest.approx(best, abs=CLOSE_CALL)
+
+
+def test_twenty_runs_at_once_give_the_same_tokens_as_one_at_a_time(real, real_url):
+    def serve(client: EngineClient, number: int):
+        prompt = f"{PROMPTS[number % len(PROMPTS)]} {number}"
+        run_id = client.submit(prompt, Sampling(max_new_tokens=12, ignore_eos=True))
+        list(client.events(run_id))
+        return client.run(run_id)
+
     def ask(number: int) -> None:
         with EngineClient(real_url) as own:
-            run_id = own.submit(PROMPTS[number], sampled(number))
-            list(own.events(run_id))
-            together[number] = [emission.token.id for emission in own.run(run_id).emissions]
+            together[number] = serve(own, number)
 
-    alone, together = {}, {}
-    for number, prompt in enumerate(PROMPTS):
-        run_id = real.submit(prompt, sampled(number))
-        list(real.events(run_id))
-        alone[number] = [emission.token.id for emission in real.run(run_id).emissions]
-    askers = [threading.Thread(target=ask, args=(number,)) for number in range(len(PROMPTS))]
+    alone, together = [serve(real, number) for number in range(20)], {}
+    askers = [threading.Thread(target=ask, args=(number,)) for number in range(20)]
     for asker in askers:
         asker.start()
     for asker in askers:
         asker.join()
-    assert all(len(ids) == 12 for ids in alone.values())
-    assert together == alone
+    assert max(one.shared_by for run in together.values() for one in run.passes) > 1
+    for number in range(20):
+        assert_same_words(together[number], alone[number])
 
 
 def test_over_http_the_record_is_the_one_that_python_gets(real, engine):

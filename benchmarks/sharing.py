@@ -1,0 +1,150 @@
+"""What sharing a step does on this machine: one request alone and many at once, and a long prompt among decoders.
+
+    python -m benchmarks.sharing together collision --keep
+
+together: the same prompt alone, then in 2, 4 and 8 copies at once, all on the default policy.
+collision: three requests decode when a long prompt comes in, taken whole, then in chunks of 256, 64 and 16 tokens.
+
+Every setting is played once a round, the settings in turn, so that a busy moment of the machine hits all alike. Of each
+setting the round is kept whose last step ended first, since other work on the machine only ever adds time. Prints a
+table and a last line of JSON; `--keep` writes what the lessons show to lessons/measurements.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from engine import Engine, Request, SamplingParams
+from engine.account.hardware import cpu_name
+from engine.loop.calibrate import prompt_of
+from engine.loop.policy import Policy
+from lessons import playback
+from lessons.playback import Measurement, Playback
+
+PROMPT = "Once upon a time, there was a"
+NEW_TOKENS = 60
+COPIES = (1, 2, 4, 8)
+
+DECODERS, DECODER_TOKENS = 3, 60
+LONG_PROMPT, LONG_NEW_TOKENS = 1500, 10
+BEFORE = 15
+"""Steps that the decoders make before the long prompt comes."""
+CHUNKS = (None, 256, 64, 16)
+
+Play = Callable[[], Playback]
+
+
+def together(engine: Engine, copies: int) -> Playback:
+    """The same prompt `copies` times at once, with seeds of their own."""
+    engine.policy = Policy()
+    first = engine.steps.count
+    # A run tells its times from its own arrival, a step from the engine's start: the first step is their common clock.
+    logs = [
+        engine.submit(Request(PROMPT, SamplingParams(temperature=0.7, seed=seed, max_new_tokens=NEW_TOKENS, ignore_eos=True)))
+        for seed in range(copies)
+    ]  # fmt: skip
+    while not all(log.ended for log in logs):
+        engine.step()
+    rows = engine.steps.since(first)
+    runs = [log.run for log in logs]
+    arrivals = [rows[0].start_ns - (run.passes[0].start_ns) for run in runs]
+    return playback.of_runs(f"{copies} at once", engine.policy, runs, rows, arrivals)
+
+
+def collision(engine: Engine, chunk: int | None) -> Playback:
+    """Decoders at work, then a long prompt."""
+    engine.policy = Policy("continuous" if chunk is None else "decode_first", chunk=chunk)
+    first = engine.steps.count
+    sampling = SamplingParams(max_new_tokens=DECODER_TOKENS, ignore_eos=True)
+    logs = [engine.submit(Request(PROMPT, sampling)) for _ in range(DECODERS)]
+    for _ in range(BEFORE):
+        engine.step()
+    logs.append(
+        engine.submit(
+            Request(prompt_of(engine, LONG_PROMPT), SamplingParams(max_new_tokens=LONG_NEW_TOKENS, ignore_eos=True))
+        )
+    )
+    while not all(log.ended for log in logs):
+        engine.step()
+    rows = engine.steps.since(first)
+    runs = [log.run for log in logs]
+    firsts = [
+        next(row for row in rows if any(share.ticket == run.header.ticket for share in row.shares)) for run in runs
+    ]
+    arrivals = [row.start_ns - run.passes[0].start_ns for row, run in zip(firsts, runs, strict=True)]
+    name = "whole" if chunk is None else f"chunks of {chunk}"
+    return playback.of_runs(name, engine.policy, runs, rows, arrivals)
+
+
+def best_of(plays: list[Play], rounds: int) -> list[Playback]:
+    """Of each setting the round that ended first."""
+    played = [[play() for play in plays] for _ in range(rounds)]
+    return [min(one, key=lambda each: each.end_ns) for one in zip(*played, strict=True)]
+
+
+def stall_ns(one: Playback) -> int:
+    """The longest that anyone who had begun waited for the next token."""
+    return max(gap for ticket in one.arrivals for gap in one.gaps_ns(ticket))
+
+
+def _row(one: Playback) -> list[str]:
+    typical = statistics.median(gap for ticket in one.arrivals for gap in one.gaps_ns(ticket))
+    last = max(one.arrivals)
+    ttft, rate = one.ttft_ns(last), one.tokens_per_s
+    assert ttft is not None and rate is not None
+    return [one.name, f"{rate:,.0f}", f"{typical / 1e6:.2f}", f"{stall_ns(one) / 1e6:.2f}", f"{ttft / 1e6:.2f}"]
+
+
+def main(
+    what: Annotated[list[str], typer.Argument(help="together, collision, or both.")],
+    model: Annotated[str, typer.Option(help="Name or folder of the model.")] = "story",
+    rounds: Annotated[int, typer.Option(min=1, help="How often every setting is played.")] = 9,
+    keep: Annotated[bool, typer.Option("--keep", help="Write what the lessons show.")] = False,
+) -> None:
+    """Measure; prints a table and a last line of JSON."""
+    engine = Engine.load(model)
+    device = engine.run(Request("Once", SamplingParams(max_new_tokens=1))).header.device
+    scenes: dict[str, list[Play]] = {
+        "together": [lambda n=n: together(engine, n) for n in COPIES],
+        "collision": [lambda chunk=chunk: collision(engine, chunk) for chunk in CHUNKS],
+    }
+    table = Table(
+        title=f"{engine.shape.name} on {cpu_name()}, {device.threads} threads; ms; the best of {rounds} rounds"
+    )
+    for name in ("", "tokens/s of all", "median gap", "longest gap", "first token of the last"):
+        table.add_column(name, justify="right")
+    results: dict[str, list[list[str]]] = {}
+    for name in what:
+        if name not in scenes:
+            raise typer.BadParameter(f"There is no scene {name!r}; there are together and collision.")
+        best = best_of(scenes[name], rounds)
+        results[name] = [_row(one) for one in best]
+        for cells in results[name]:
+            table.add_row(*cells)
+        if keep:
+            how = f"python -m benchmarks.sharing {name}: of {rounds} rounds the one that ended first"
+            playback.save(
+                name,
+                Measurement(
+                    datetime.now(UTC).isoformat(timespec="seconds"),
+                    engine.shape.name,
+                    cpu_name(),
+                    device.threads,
+                    how,
+                    best,
+                ),
+            )
+    Console(width=max(100, Console().width)).print(table)
+    print(json.dumps({"benchmark": "sharing", "rounds": rounds, "results": results}))
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,114 @@
+"""Steps of an engine over a while, whoever made them: the real engine now, the real engine earlier, the virtual clock.
+
+Figures about sharing need the engine's side, the step rows, and of each request when it came. A measurement is one or
+more such playbacks with the machine that they were taken on, kept in lessons/measurements as JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from engine.account.record import Run
+from engine.account.step_record import Share, StepRow
+from engine.loop.policy import Policy
+
+MEASUREMENTS = Path(__file__).resolve().parent / "measurements"
+
+
+class Playback(msgspec.Struct, frozen=True):
+    """What one engine did. All times are nanoseconds on one clock, on which the first request came at 0 or later."""
+
+    name: str
+    policy: Policy
+    rows: list[StepRow]
+    arrivals: dict[int, int]
+    """Ticket -> when the request came."""
+    prompts: dict[int, int]
+    """Ticket -> prompt tokens."""
+
+    @property
+    def end_ns(self) -> int:
+        """When the last step ended; 0 without steps."""
+        return self.rows[-1].end_ns if self.rows else 0
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens that came out."""
+        return sum(share.emitted for row in self.rows for share in row.shares)
+
+    @property
+    def tokens_per_s(self) -> float | None:
+        """New tokens of everybody over the time from the first step's start to the last one's end."""
+        busy = self.end_ns - self.rows[0].start_ns if self.rows else 0
+        return self.n_tokens * 1e9 / busy if busy else None
+
+    def shares_of(self, ticket: int) -> Iterator[tuple[StepRow, Share]]:
+        """The steps that a request took part in, with its part."""
+        return ((row, share) for row in self.rows for share in row.shares if share.ticket == ticket)
+
+    def token_ns(self, ticket: int) -> list[int]:
+        """When each of a request's tokens existed."""
+        return [row.end_ns for row, share in self.shares_of(ticket) for _ in range(share.emitted)]
+
+    def gaps_ns(self, ticket: int) -> list[int]:
+        """From each of its tokens to the next."""
+        tokens = self.token_ns(ticket)
+        return [later - earlier for earlier, later in zip(tokens, tokens[1:], strict=False)]
+
+    def ttft_ns(self, ticket: int) -> int | None:
+        """From its arrival to its first token; None if none came."""
+        tokens = self.token_ns(ticket)
+        return tokens[0] - self.arrivals[ticket] if tokens else None
+
+
+class Measurement(msgspec.Struct, frozen=True):
+    """Playbacks taken from the real engine, with what one must know of them."""
+
+    created: str
+    """Day and time, ISO 8601, UTC."""
+    model: str
+    machine: str
+    threads: int
+    how: str
+    """How they were taken and which of several were kept, in words."""
+    playbacks: list[Playback]
+
+
+def of_runs(name: str, policy: Policy, runs: Sequence[Run], rows: Sequence[StepRow], arrivals: Sequence[int]) -> Playback:
+    """A playback from runs with their arrivals on the rows' clock; the clock is moved so that the first comes at 0."""
+    first = min(arrivals, default=0)
+    tickets = [run.header.ticket or 0 for run in runs]
+    return Playback(
+        name,
+        policy,
+        [_moved(row, first) for row in rows],
+        {ticket: at - first for ticket, at in zip(tickets, arrivals, strict=True)},
+        {ticket: len(run.header.prompt_tokens) for ticket, run in zip(tickets, runs, strict=True)},
+    )
+
+
+def measurement(name: str) -> Measurement:
+    """A kept measurement; raises `OSError` or `msgspec.DecodeError`."""
+    path = MEASUREMENTS / f"{name}.json"
+    return _load(path, path.stat().st_mtime_ns)
+
+
+def save(name: str, taken: Measurement, folder: Path = MEASUREMENTS) -> Path:
+    """Keep a measurement; raises `OSError`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.json"
+    path.write_bytes(msgspec.json.encode(taken) + b"\n")
+    return path
+
+
+def _moved(row: StepRow, by_ns: int) -> StepRow:
+    return msgspec.structs.replace(row, start_ns=row.start_ns - by_ns, end_ns=row.end_ns - by_ns)
+
+
+@cache
+def _load(path: Path, _changed: int) -> Measurement:
+    return msgspec.json.decode(path.read_bytes(), type=Measurement)

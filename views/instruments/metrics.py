@@ -1,0 +1,14 @@
+"""The cards of queue, first token, gaps and speeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from views.metrics import show_metrics
+from views.scene import Scene
+
+
+def show(scene: Scene, _settings: Mapping[str, str], _key: str) -> None:
+    """Each card says by itself how it was made."""
+    if scene.run is not None:
+        show_metrics(scene.run, recorded=scene.recorded, key=scene.page.name)

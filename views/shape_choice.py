@@ -1,0 +1,102 @@
+"""Choosing a model for an instrument: one of the known shapes, or a person's own in a dozen numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+import streamlit as st
+
+from engine.account.own_shape import MOST, Numbers, ShapeError
+from engine.account.own_shape import shape_of as described
+from engine.account.record import ModelShape
+from lessons.named_shapes import SHAPE_KEYS, shape_of
+from views.words import _
+
+OWN = "own"
+NAMES = {
+    "story": _("Story model, 8 million"),
+    "smollm2": _("SmolLM2, 135 million"),
+    "qwen08b": "Qwen3.5, 0.8B",
+    "qwen2b": "Qwen3.5, 2B",
+    "qwen4b": "Qwen3.5, 4B",
+    "qwen9b": "Qwen3.5, 9B",
+    "qwen27b": _("Qwen3.5 and 3.8, 27B"),
+    OWN: _("Your own numbers"),
+}
+"""Key -> what the box says. Qwen3.8-27B has, by all accounts, the shape of the 3.5."""
+
+WORDS = {
+    "full_layers": _("full-attention layers"),
+    "linear_layers": _("linear layers"),
+    "width": _("width"),
+    "inner_width": _("inner width of the MLP"),
+    "vocabulary": _("vocabulary"),
+    "heads": _("query heads"),
+    "kv_heads": _("key and value heads"),
+    "head_dim": _("numbers a head"),
+    "value_heads": _("state heads"),
+    "key_heads": _("key heads of the linear layers"),
+    "state_dim": _("rows and columns of a state"),
+    "tied": _("head is the embedding (1: yes)"),
+}
+"""Field of `Numbers` -> its words in the form."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The model that an instrument is to show, and the settings that lead back to it."""
+
+    shape: ModelShape
+    settings: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        """What it is called on the page."""
+        return NAMES[self.settings["shape"]]
+
+
+def choose_shape(settings: Mapping[str, str], otherwise: str, key: str) -> Choice | None:
+    """The box and, for a model of one's own, its form; None where the numbers do not fit, which the page then says."""
+    given = settings.get("shape", OWN if "own" in settings else otherwise)
+    keys = (*SHAPE_KEYS, OWN)
+    chosen = st.selectbox(
+        _("Model"), keys, index=keys.index(given), format_func=NAMES.__getitem__, key=f"{key}-shape"
+    )  # fmt: skip
+    if chosen == OWN:
+        return _own(settings, key)
+    shape = shape_of(chosen)
+    if shape is None:
+        st.warning(_("The recording that tells this model's shape cannot be read."))
+        return None
+    return Choice(shape, {"shape": chosen})
+
+
+def _own(settings: Mapping[str, str], key: str) -> Choice | None:
+    try:
+        start = Numbers.read(settings.get("own", ""))
+    except ShapeError:
+        st.warning(_("The numbers in the link cannot be read; the form holds others."))
+        start = Numbers()
+    numbers = _form(start, key)
+    try:
+        return Choice(described(numbers, _("your model")), {"shape": OWN, "own": numbers.written()})
+    except ShapeError as error:
+        st.warning(str(error))
+        return None
+
+
+def _form(start: Numbers, key: str) -> Numbers:
+    with st.expander(_("Your model's numbers, from its config.json"), expanded=True, key=f"{key}-own"):
+        st.caption(_("They start as those of Llama 2 7B: full attention in every layer, no sharing of heads."))
+        with st.grid(4, min_column_width=150, gap="small", key=f"{key}-own-grid"):
+            typed = {
+                field: int(
+                    st.number_input(
+                        WORDS[field], 0, MOST[field], getattr(start, field), key=f"{key}-own-{field}"
+                    )
+                )
+                for field in msgspec.structs.asdict(start)
+            }  # fmt: skip
+    return Numbers(**typed)

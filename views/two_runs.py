@@ -1,0 +1,98 @@
+"""Two runs of the same prompt side by side: how each was served, what each put through the model, and how far their
+odds lie apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from engine.account.metrics import percentile
+from engine.account.record import Emission, Run, Token
+from views.words import _
+
+TOLERANCE = 0.02
+"""How far two natural logarithms of odds may lie apart: what the engine's tests allow two implementations in bf16."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The odds of both runs for one place in the text, as far as both records list them."""
+
+    token: Token
+    """What the first run chose there."""
+    position: int
+    largest: float
+    """The largest difference of natural logarithms over the candidates that both list."""
+    n_compared: int
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Both runs' odds, token by token, while their texts are the same."""
+
+    gaps: tuple[Gap, ...]
+    parted_at: int | None
+    """Which new token, from 0, was the first to differ; None if none did. Beyond it the odds are of different texts."""
+
+    @property
+    def largest(self) -> float | None:
+        """The largest gap; None where nothing could be compared."""
+        return max((gap.largest for gap in self.gaps), default=None)
+
+
+def same_question(first: Run, second: Run) -> bool:
+    """Whether both runs began from the same prompt with the same settings, so that comparing them means something."""
+    one, other = first.header, second.header
+    return (one.prompt, one.sampling, one.model) == (other.prompt, other.sampling, other.model)
+
+
+def compare_odds(first: Run, second: Run) -> Compared:
+    """Walk along both texts and compare the odds at each place, until the texts part."""
+    gaps: list[Gap] = []
+    for number, (one, other) in enumerate(zip(first.emissions, second.emissions, strict=False)):
+        differences = list(_differences(one, other))
+        if differences:
+            gaps.append(Gap(one.token, one.position, max(differences), len(differences)))
+        if one.token.id != other.token.id:
+            return Compared(tuple(gaps), number)
+    return Compared(tuple(gaps), None)
+
+
+def _differences(one: Emission, other: Emission) -> Iterator[float]:
+    odds = {candidate.token.id: candidate.model for candidate in other.candidates}
+    for candidate in one.candidates:
+        theirs = odds.get(candidate.token.id)
+        if theirs and candidate.model:
+            yield abs(math.log(candidate.model) - math.log(theirs))
+
+
+def tokens_computed(run: Run) -> int:
+    """Token positions that went through the layers, over all passes; what is computed again counts again."""
+    return sum(len(one.token_ids) for one in run.passes)
+
+
+def busy_ns(run: Run) -> int | None:
+    """From the start of the first pass to the end of the last: the queue is left out. None before there is a pass."""
+    return run.passes[-1].end_ns - run.passes[0].start_ns if run.passes else None
+
+
+def step_ns(run: Run) -> int | None:
+    """The median duration of a decode pass; None where there is none."""
+    return percentile([one.end_ns - one.start_ns for one in run.passes if one.phase == "decode"], 50)
+
+
+def ratio(over: float | None, under: float | None) -> float | None:
+    """The quotient; None where either is missing or there is nothing to divide by."""
+    return over / under if over is not None and under else None
+
+
+def served_as(run: Run) -> str:
+    """A few words for how a run was served."""
+    serving = run.header.serving
+    if serving.cache == "recomputed":
+        return _("recomputed")
+    if serving.drafts != "none":
+        return _("with drafts")
+    return _("with cache")

@@ -152,7 +152,7 @@ def drafting(engine: Engine, rounds: int) -> dict[str, Any]:
 
 
 def _prompt_of(engine: Engine, n_tokens: int) -> str:
-    words = [
+    words = ["the", "little", "dog", "saw", "a", "big", "tree", "and", "ran", "to", "the", "old", "king", "."]
         "the",
         "little",
         "dog",

@@ -88,7 +88,7 @@ def serve(
     draft_model: Annotated[
         str | None, typer.Option(help="A smaller model with the same tokens that guesses.")
     ] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Compute threads; by default two.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Compute threads; by default two, or one.")] = None,
 ) -> None:
     """Serve over HTTP until stopped; prints one line of JSON with the address."""
     from engine.serve import server

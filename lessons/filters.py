@@ -86,11 +86,9 @@ def check_filters(filters: Sequence[Filter], kind: str | None) -> None:
         rule = FILTERS.get(one.name)
         if rule is None:
             raise ExpressionError(f"unknown filter `{one.name}`; there are {', '.join(sorted(FILTERS))}")
-        if rule.optional and not one.words:
-            continue
         if rule.optional and not all(word.isdecimal() and int(word) <= MOST_DIGITS for word in one.words):
             raise ExpressionError(f"the filter `{one.name}` takes a number of digits up to {MOST_DIGITS}")
-        if len(one.words) != rule.n_words:
+        if len(one.words) != rule.n_words and (one.words or not rule.optional):
             raise ExpressionError(f"the filter `{one.name}` takes {rule.n_words} words, not {len(one.words)}")
         if kind is not None and kind not in rule.kinds:
             raise ExpressionError(f"the filter `{one.name}` is not for a {kind}")

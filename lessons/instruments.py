@@ -18,6 +18,9 @@ TEXT = r".+"
 SHAPE = "|".join(SHAPE_KEYS)
 SHAPES = rf"({SHAPE})( ({SHAPE}))*"
 """Several shapes, with spaces between."""
+ANY_SHAPE = rf"{SHAPE}|own"
+OWN = r"([a-z_]+=\d+)( [a-z_]+=\d+)*"
+"""A person's own model: the fields of engine.account.own_shape.Numbers."""
 MACHINE = "|".join(("machine", *MACHINES))
 LINK = "|".join(WAYS)
 
@@ -67,6 +70,10 @@ INSTRUMENTS: dict[str, Instrument] = {
             "other_time": "time", "time_ratio": "ratio", "step": "time", "other_first_step": "time",
             "other_last_step": "time", "gap": "ratio", "tolerance": "ratio", "same_tokens": "count",
         },
+    ),
+    "kept": Instrument(
+        "What any model keeps", "KV cache and state of any model at any length, layer by layer, and other ways to keep.",
+        settings={"shape": ANY_SHAPE, "own": OWN, "positions": r"[1-9]\d{0,5}"},
     ),
 }  # fmt: skip
 """Name -> instrument, in the order of the Lab's box."""

@@ -78,7 +78,9 @@ class Measurement(msgspec.Struct, frozen=True):
     playbacks: list[Playback]
 
 
-def of_runs(name: str, policy: Policy, runs: Sequence[Run], rows: Sequence[StepRow], arrivals: Sequence[int]) -> Playback:
+def of_runs(
+    name: str, policy: Policy, runs: Sequence[Run], rows: Sequence[StepRow], arrivals: Sequence[int]
+) -> Playback:
     """A playback from runs with their arrivals on the rows' clock; the clock is moved so that the first comes at 0."""
     first = min(arrivals, default=0)
     tickets = [run.header.ticket or 0 for run in runs]

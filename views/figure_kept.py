@@ -8,10 +8,10 @@ import plotly.graph_objects as go
 
 from engine.account import cost
 from engine.account.kv_ways import layer_bytes
-from engine.account.record import ModelShape
+from engine.account.record import LayerType, ModelShape
 from lessons.filters import binary_bytes
 from views.figure_style import FAINT, ON_COLOUR, TEXT, Drawn, styled
-from views.palette import COLOURS, Theme
+from views.palette import COLOURS, Meaning, Theme
 from views.words import _
 
 END = 1 << 18
@@ -88,7 +88,7 @@ def layers_figure(shape: ModelShape, positions: int, theme: Theme) -> Drawn:
 
 _LEGEND = {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "font": {"size": 13}}
 _UNITS = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("bytes", 1))
-_KINDS = (
+_KINDS: tuple[tuple[LayerType, Meaning, str, str], ...] = (
     ("full_attention", "kv", "KV cache", ""),
     ("linear_attention", "state", "state", "/"),
 )

@@ -42,9 +42,9 @@ def race_figure(first: Run, second: Run, theme: Theme, *, recorded: bool) -> Dra
         description=_description(runs),
         evidence=timing_evidence(first, recorded=recorded),
         how=_(
-            "The same prompt ran twice, one run after the other, with nothing else of yours beside it. Each pass is drawn "
-            "from the engine's clock at its start to the moment when its tokens existed. Time in the queue is left out: "
-            "both lanes begin with their first pass. {source}."
+            "The same prompt ran twice, one run after the other, with nothing else of yours beside it. Each pass is "
+            "drawn from the engine's clock at its start to the moment when its tokens existed. Time in the queue is "
+            "left out: both lanes begin with their first pass. {source}."
         ).format(source=source_line(first, recorded=recorded)),
         table=_table(runs),
     )
@@ -83,11 +83,11 @@ def gap_figure(compared: Compared, theme: Theme) -> Drawn:
         ),
         evidence="computed",
         how=_(
-            "For each new token both records list the leading candidates with their odds. Shown is the largest difference "
-            "of natural logarithms over the candidates that both list, which is how far two logits can have moved against "
-            "each other. Computed from the two records. Kernels of different shapes add up in a different order, so equal "
-            "means: within {limit}, which is what the engine's own tests allow in bf16. After a token that differs the "
-            "texts are no longer the same, and comparing stops."
+            "For each new token both records list the leading candidates with their odds. Shown is the largest "
+            "difference of natural logarithms over the candidates that both list, which is how far two logits can have "
+            "moved against each other. Computed from the two records. Kernels of different shapes add up in a "
+            "different order, so equal means: within {limit}, which is what the engine's own tests allow in bf16. "
+            "After a token that differs the texts are no longer the same, and comparing stops."
         ).format(limit=TOLERANCE),
         table={
             _("new token"): labels,

@@ -40,19 +40,18 @@ def show_lab() -> None:
 STANDING = ("metrics", "passes", "memory", "trace")
 """What the Lab always shows of its run."""
 
-CHOICES = [name for name, one in INSTRUMENTS.items() if one.in_lab and name not in STANDING]
-
 
 def _chosen_instrument(scene: Scene) -> None:
     """Any other instrument, from the box or from the address: `?instrument=<name>&<its settings>`."""
-    if not CHOICES:
+    choices = [name for name, one in INSTRUMENTS.items() if one.in_lab and name not in STANDING]
+    if not choices:
         return
     key = scene.page.key("instrument")
     linked = st.query_params.get("instrument")
-    if linked in CHOICES and st.session_state.get(scene.page.key("linked")) != linked:
+    if linked in choices and st.session_state.get(scene.page.key("linked")) != linked:
         st.session_state[key] = st.session_state[scene.page.key("linked")] = linked
     chosen = st.selectbox(
-        _("Instruments"), CHOICES, index=None, key=key, persist_state="session",
+        _("Instruments"), choices, index=None, key=key, persist_state="session",
         format_func=lambda name: INSTRUMENTS[name].title, placeholder=_("Choose an instrument"),
     )  # fmt: skip
     settings = _linked_settings(chosen) if chosen is not None and chosen == linked else {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from decimal import Decimal
 
 import streamlit as st
 
@@ -122,7 +121,7 @@ def _show_verdict(lesson: Lesson, question: Question, values: Mapping[str, Value
     _show_card(lesson, question.card_for(attempt.answer, values), values)
 
 
-def _judge(lesson: Lesson, question: Question, guess: int, values: Mapping[str, Value]) -> None:
+def _judge(lesson: Lesson, question: Question, guess: Answer, values: Mapping[str, Value]) -> None:
     if question.is_right(guess, values):
         st.success(_("You had it."), icon=":material/check:")
     else:
@@ -153,7 +152,7 @@ def _box(question: Question, key: str, values: Mapping[str, Value]) -> Answer | 
         )  # fmt: skip
     # All of one type, or Streamlit refuses them: decimals for all if the question takes decimals.
     kind = int if isinstance(question.step, int) and isinstance(question.smallest, int) else float
-    decimals = max(0, -Decimal(str(question.step)).as_tuple().exponent)
+    decimals = len(str(question.step).partition(".")[2])
     return st.number_input(
         question.label, kind(question.smallest), kind(question.largest), value=None, step=kind(question.step), key=key,
         width=180, persist_state="session", placeholder=question.unit, format=None if kind is int else f"%.{decimals}f",

@@ -1,7 +1,7 @@
 """What was counted or read while a kernel or an operation ran once, kept as a file: shown as recorded.
 
 `AttentionBytes` is written by `python -m benchmarks.attention_bytes`, `DeltaTokens` by `python -m
-benchmarks.delta_tokens`. Arrays travel as base64 of little-endian float16.
+benchmarks.delta_tokens`. Arrays travel as base64 of little-endian numbers.
 """
 
 from __future__ import annotations
@@ -63,41 +63,36 @@ class AttentionBytes(_Part, frozen=True):
     schema: Literal["twospeeds.attention-bytes/1"] = "twospeeds.attention-bytes/1"
 
 
-class DeltaToken(_Part, frozen=True):
-    """One token at one head: S [V, K] before it, its unit key k [K], its value v [V], and the two gates.
+class DeltaLayer(_Part, frozen=True):
+    """What entered the states of one Gated DeltaNet layer: unit keys [T, H, K] and values [T, H, V] in float16, shares
+    kept (e^g) and write strengths (beta) [T, H] in float32, each base64.
 
-    The rest follows: faded e^g S, held e^g S k, erased beta held k^T, written beta v k^T.
+    The states began at 0, so the rule gives them back token by token: S <- e^g S + beta (v - e^g S k) k^T.
     """
 
-    token: Token
-    position: int
-    before: str
-    key: str
-    value: str
-    decay: float
-    """e^g, the share that is kept."""
-    write_strength: float
-    """beta."""
-
-
-class DeltaHead(_Part, frozen=True):
-    """The tokens of one head of one layer, each counted from 0."""
-
     layer: int
-    head: int
-    tokens: list[DeltaToken]
+    keys: str
+    values: str
+    decay: str
+    write_strength: str
+    largest_gap: float
+    """The largest difference between the states given back like this and the engine's, as a share of the largest
+    number in them.
+    """
 
 
 class DeltaTokens(_Part, frozen=True):
-    """What some heads did to their states while a model read a prompt."""
+    """What every DeltaNet head of a model was given, token by token, while it read a prompt."""
 
     created: str
     command: str
     model: str
-    prompt: str
-    values: int
-    keys: int
-    heads: list[DeltaHead]
+    kernel: str
+    tokens: list[Token]
+    n_heads: int
+    key_dim: int
+    value_dim: int
+    layers: list[DeltaLayer]
     schema: Literal["twospeeds.delta-tokens/1"] = "twospeeds.delta-tokens/1"
 
 

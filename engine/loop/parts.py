@@ -26,6 +26,9 @@ class Computes(Room, Protocol):
     def settle(self, plan: StepPlan, accepted: list[int]) -> None:
         """Keep of each part its known tokens and so many of its drafts; before the sequences advance."""
 
+    threads: int
+    """How many threads compute from the next step on."""
+
     def check(self) -> None:
         """Raise if the memory's books do not balance; between steps."""
 

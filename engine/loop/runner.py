@@ -35,6 +35,8 @@ class Runner:
         self.prefixes = PrefixCache(memory, max_checkpoints)
         self._holdings: dict[Sequence, Holding] = {}
         self._journal: Journal | None = None
+        self.threads = torch.get_num_threads()
+        """How many compute; may be set by any thread, and the next step follows it."""
 
     def enter(self, sequence: Sequence) -> bool:
         """See `Room`. Lets nobody in whose known tokens have no pages: they would be taken from others at once.
@@ -83,6 +85,8 @@ class Runner:
         """Run the plan's tokens through the model. Logits [n, vocab] of the parts that give a token, in their order;
         a part with g drafts has 1 + g rows.
         """
+        if torch.get_num_threads() != self.threads:  # the number belongs to the thread that computes
+            torch.set_num_threads(self.threads)
         batch = Batch.of([self._span(part) for part in plan.parts])
         self._journal = Journal() if batch.drafted is not None else None
         logits: NDArray[Any] = self.model.forward(batch, self.memory, self._journal).numpy()
@@ -106,7 +110,7 @@ class Runner:
 
     def device(self) -> Device:
         """What computes here: read when asked, since threads and kernels can be changed while the engine lives."""
-        return describe_device(threads=torch.get_num_threads(), kernels=in_use())
+        return describe_device(threads=self.threads, kernels=in_use())
 
     def check(self) -> None:
         """Raise IntegrityError if a page or a slot is lost or has two owners; between steps."""

@@ -47,6 +47,7 @@ class LoadSettings:
     """How the engine is made, besides its model."""
 
     threads: int | None = None
+    """None: two, or one while other programs are busy."""
     policy: Policy = field(default_factory=Policy)
     draft_model: str | None = None
 
@@ -131,7 +132,10 @@ def _load(model: str, settings: LoadSettings) -> Engine:
     # In the loading thread: torch takes seconds to import, and the server answers meanwhile.
     from engine.loop.engine import Engine
 
-    return Engine.load(model, threads=settings.threads, policy=settings.policy, draft_model=settings.draft_model)
+    engine = Engine.load(model, threads=settings.threads, policy=settings.policy, draft_model=settings.draft_model)
+    if settings.threads is None:
+        engine.mind_neighbours()
+    return engine
 
 
 def _listen(host: str, port: int) -> socket.socket:

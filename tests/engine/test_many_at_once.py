@@ -154,7 +154,7 @@ def test_a_prompt_seen_before_is_not_computed_again_and_the_record_says_what_was
     assert admitted.reused_positions == n
     assert admitted.reused_kv_bytes == n * engine._runner.memory.pages.bytes_per_position
     assert admitted.copied_state_bytes == engine._runner.slot_bytes
-    assert [len(p.token_ids) for p in run.passes][0] == len(" Then")
+    assert len(run.passes[0].token_ids) == len(" Then")
     assert run.passes[0].start_position == n
     assert tokens(run) == tokens(alone(ask(TEXT + " Then")))
 

@@ -18,7 +18,7 @@ from engine.model.tokenizer import Tokenizer
 
 N_REQUESTS = 2000
 N_TEXTS = 12
-WORDS = "the king saw a fox and the fox saw the king so both ran home to tell the moon of it".split()
+WORDS = ["the", "king", "saw", "a", "fox", "and", "both", "ran", "home", "to", "tell", "moon", "of", "it"]
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_two_thousand_requests_a_tenth_of_them_cancelled(engine):
         engine.step()
         if submitted % 100 == 0:
             memory.check_integrity()
-        for which, leaves, log in live:
+        for _, leaves, log in live:
             if leaves and len(log) > 4 and not log.ended:
                 log.cancel()
         for which, _, log in [one for one in live if one[2].ended]:

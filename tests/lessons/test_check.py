@@ -98,6 +98,19 @@ def test_a_sound_lesson_has_no_faults():
         ("engine.account.metrics:timings", "os:system", "source:", "not a module of"),
         (":::depth code", ":::depth poetry", ":::depth poetry", "concept, maths, code"),
         (":::card extra", ":::card", ":::card", "needs an id"),
+        (":::flipbook\n:::", ":::instrument microscope\n:::", ":::instrument", "must be one of"),
+        (":::flipbook\n:::", ":::instrument memory\ncolour: red\n:::", "colour: red", "unknown setting 'colour'"),
+        ("It took", "The [[kernel panic]] took", "The [[", "the glossary has no term 'kernel panic'"),
+        ("It took", "A [[prefill]] and a [[prefill]] took", "A [[", "marked twice"),
+        ("run.ttft | ms", "other.ttft | ms", "It took", "unknown name `other.ttft`"),
+        ("run.ttft | ms", "shape.qwen27b.colour", "It took", "unknown name `shape.qwen27b.colour`"),
+        ("run.ttft | ms", "shape.qwen27b.weight_bytes | ms", "It took", "not for a bytes"),
+        ("recording: small\n", "", "---", "needs recording:"),
+        ("recording: small", "recording: small\nserving: cache=lost", "---", "front matter: 'cache=lost'"),
+        ("recording: small", "recording: small\nother: cache=recomputed", "---", "belong together"),
+        ("recording: small", "recording: small\npreset: Only a label", "---", "preset: is written"),
+        ("recording: small", "recording: small\npreset: Long | @lost | 5", "---", "no lessons/prompts/lost.txt"),
+        ("kind: number", "kind: number\nwithin: some", "answer: run.passes", "within:"),
         ("title: One too many", "title:", ":::card extra", "no title:"),
     ],
 )
@@ -107,6 +120,37 @@ def test_a_fault_is_named_by_the_line_where_it_stands(old, new, at, words):
     found = faults_of(text)
     where = next(number for number, line in enumerate(text.splitlines(), 1) if line.startswith(at))
     assert any(fault.startswith(f"{where}: ") and words in fault for fault in found), found
+
+
+def test_a_lesson_of_formulas_and_choices_needs_no_run():
+    text = """---
+title: Small
+question: Why?
+minutes: 2
+---
+
+:::predict larger
+kind: choice
+option: state | The state of {{ shape.qwen4b.state_bytes | bytes }}
+option: cache | The [[KV cache]]
+answer: state
+near: cache -> extra
+
+Which?
+:::
+
+:::instrument memory
+:::
+
+:::card extra
+title: No
+
+No.
+:::
+"""
+    assert faults_of(text) == []
+    assert any("the number 48 is typed" in fault for fault in faults_of(text.replace("The state of {{", "48 MiB {{")))
+    assert any("one of the options" in fault for fault in faults_of(text.replace("answer: state", "answer: neither")))
 
 
 def test_an_id_used_twice_is_a_fault_at_the_second_place():

@@ -24,6 +24,18 @@ How many?
 """
 
 
+CHOOSE = """:::predict larger
+kind: choice
+option: state | The state
+option: cache | The cache
+answer: state
+near: cache -> slogan
+
+Which?
+:::
+"""
+
+
 def question(text: str) -> Question:
     return Question.of(parse_lesson(text, Path("01-x.md")).blocks[0])
 
@@ -54,6 +66,13 @@ def test_given_numbers_are_named_in_the_answer():
     "spoilt",
     [
         ASK.replace("kind: number", "kind: essay"),
+        ASK.replace("kind: number", "kind: number\nstep: 0"),
+        ASK.replace("kind: number", "kind: number\nwithin: about 3"),
+        CHOOSE.replace("option: cache | The cache\n", ""),
+        CHOOSE.replace("option: cache | The cache", "option: state | Again"),
+        CHOOSE.replace("option: cache | The cache", "option: the cache"),
+        CHOOSE.replace("answer: state", "answer: neither"),
+        CHOOSE.replace("near: cache", "near: neither"),
         ASK.replace("answer: run.passes", "answer: run.passes("),
         ASK.replace("near: 1 -> at-once", "near: 1"),
         ASK.replace("max: 500", "max: many"),
@@ -64,3 +83,48 @@ def test_given_numbers_are_named_in_the_answer():
 def test_a_question_that_cannot_be_read_says_which_setting(spoilt):
     with pytest.raises(ExpressionError):
         question(spoilt)
+
+
+def test_a_choice_is_right_by_its_key_and_a_wrong_one_meets_its_card():
+    asked = question(CHOOSE)
+    assert dict(asked.options) == {"state": "The state", "cache": "The cache"}
+    assert asked.is_right("state", {}) is True and asked.is_right("cache", {}) is False
+    assert (asked.card_for("cache", {}), asked.card_for("state", {})) == ("slogan", None)
+
+
+def decimals(within: str = "") -> Question:
+    return question(f":::predict w\nkind: number\nstep: 0.1\n{within}answer: 46 / 3\nnear: 46 -> thrice\n\nq\n:::\n")
+
+
+@pytest.mark.parametrize(
+    ("within", "right", "wrong"),
+    [
+        ("", [15.3, 15.33], [15.2, 15.5]),
+        ("within: 10 %\n", [13.9, 16.8], [13.7, 17.0]),
+        ("within: 2\n", [13.4, 17.3], [13.2, 17.5]),
+    ],
+)
+def test_decimals_are_right_to_half_a_step_or_as_near_as_the_question_says(within, right, wrong):
+    asked = decimals(within)
+    assert all(asked.is_right(answer, {}) for answer in right)
+    assert not any(asked.is_right(answer, {}) for answer in wrong)
+
+
+def test_a_belief_is_met_within_the_same_tolerance():
+    assert [decimals("within: 10 %\n").card_for(answer, {}) for answer in (46, 43.0, 30.0)] == [
+        "thrice",
+        "thrice",
+        None,
+    ]
+
+
+def test_only_what_could_be_an_answer_is_accepted_from_an_address():
+    number, choice = question(ASK), question(CHOOSE)
+    assert number.accepts(500) and not number.accepts(501) and not number.accepts("state")
+    assert choice.accepts("cache") and not choice.accepts("neither") and not choice.accepts(1)
+
+
+def test_while_the_right_answer_is_not_known_nobody_is_wrong():
+    asked = question(":::predict x\nkind: number\nanswer: machine.bandwidth\nnear: 3 -> card\n\nq\n:::\n")
+    assert asked.is_right(3, {"machine.bandwidth": None}) is None
+    assert asked.card_for(3, {"machine.bandwidth": None}) is None

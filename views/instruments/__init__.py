@@ -1,4 +1,4 @@
-"""Instruments: one file each with a `show`, found by the instrument's name; what there is stands in lessons.instruments.
+"""Instruments: one file each with a `show`, found by the instrument's name; lessons.instruments says which there are.
 
 A module is imported when its instrument is first shown, so that a page does not wait for what it does not draw.
 """

@@ -75,6 +75,7 @@ class MockRunner:
         return 4 * positions
 
     slot_bytes = 100
+    threads = 1
 
     def device(self):
         return DEVICE

@@ -157,8 +157,8 @@ def test_a_new_prompt_learns_where_it_leaves_one_that_was_seen():
 
 
 class Books(RuleBasedStateMachine):
-    """Open, write, fork, cut back, keep, evict and close in any order: every page and slot keeps exactly its owners, and
-    nobody ever reads what another wrote."""
+    """Open, write, fork, cut back, keep, evict and close in any order: every page and slot keeps exactly its owners,
+    and nobody ever reads what another wrote."""
 
     def __init__(self):
         super().__init__()

@@ -153,29 +153,6 @@ def drafting(engine: Engine, rounds: int) -> dict[str, Any]:
 
 def _prompt_of(engine: Engine, n_tokens: int) -> str:
     words = ["the", "little", "dog", "saw", "a", "big", "tree", "and", "ran", "to", "the", "old", "king", "."]
-        "the",
-        "little",
-        "dog",
-        "saw",
-        "a",
-        "big",
-        "tree",
-        "and",
-        "ran",
-        "to",
-        "the",
-        "house",
-        "of",
-        "the",
-        "old",
-        "king",
-        "who",
-        "told",
-        "a",
-        "long",
-        "story",
-        ".",
-    ]
     text = ""
     for word in itertools.cycle(words):
         if len(engine.tokenizer.encode(text)) >= n_tokens:

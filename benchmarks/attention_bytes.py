@@ -201,7 +201,7 @@ def main() -> None:
     record = AttentionBytes(
         created=datetime.now(UTC).date().isoformat(),
         command="TRITON_INTERPRET=1 python -m benchmarks.attention_bytes",
-        versions={"torch": torch.__version__, "triton": triton.__version__},
+        versions={"torch": str(torch.__version__), "triton": str(triton.__version__)},
         number_type=str(DTYPE).removeprefix("torch."),
         prompts=prompts,
     )

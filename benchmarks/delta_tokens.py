@@ -36,7 +36,7 @@ class Listener:
     def __init__(self) -> None:
         self._operation = dispatch.table.gated_delta_net
         self.heard: list[tuple[Tensor, ...]] = []
-        """Keys [1, H, K], values [1, H, V], shares kept and write strengths [1, H]: every layer's, token after token."""
+        """Of every layer, token after token: keys [1, H, K], values [1, H, V], shares kept and strengths [1, H]."""
 
     def __call__(self, *given: Any) -> Any:
         """See `reference.gated_delta_net`, for one token."""

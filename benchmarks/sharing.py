@@ -28,6 +28,7 @@ from engine.account.hardware import cpu_name
 from engine.account.step_record import StepRow
 from engine.loop.calibrate import prompt_of
 from engine.loop.policy import Policy
+from engine.loop.run_log import RunLog
 from lessons import playback
 from lessons.playback import Measurement, Playback
 
@@ -48,17 +49,13 @@ def together(engine: Engine, copies: int) -> Playback:
     """The same prompt `copies` times at once, with seeds of their own."""
     engine.policy = Policy()
     first = engine.steps.count
-    # A run tells its times from its own arrival, a step from the engine's start: the first step is their common clock.
     logs = [
         engine.submit(Request(PROMPT, SamplingParams(temperature=0.7, seed=seed, max_new_tokens=NEW_TOKENS, ignore_eos=True)))
         for seed in range(copies)
     ]  # fmt: skip
     while not all(log.ended for log in logs):
         engine.step()
-    rows = engine.steps.since(first)
-    runs = [log.run for log in logs]
-    arrivals = [rows[0].start_ns - (run.passes[0].start_ns) for run in runs]
-    return playback.of_runs(f"{copies} at once", engine.policy, runs, rows, arrivals)
+    return _taken(f"{copies} at once", engine, logs, first)
 
 
 def collision(engine: Engine, chunk: int | None) -> Playback:
@@ -76,14 +73,13 @@ def collision(engine: Engine, chunk: int | None) -> Playback:
     )
     while not all(log.ended for log in logs):
         engine.step()
-    rows = engine.steps.since(first)
-    runs = [log.run for log in logs]
-    firsts = [
-        next(row for row in rows if any(share.ticket == run.header.ticket for share in row.shares)) for run in runs
-    ]
-    arrivals = [row.start_ns - run.passes[0].start_ns for row, run in zip(firsts, runs, strict=True)]
-    name = "whole" if chunk is None else f"chunks of {chunk}"
-    return playback.of_runs(name, engine.policy, runs, rows, arrivals)
+    return _taken("whole" if chunk is None else f"chunks of {chunk}", engine, logs, first)
+
+
+def _taken(name: str, engine: Engine, logs: Sequence[RunLog], first: int) -> Playback:
+    found = playback.of_engine(name, engine.policy, [log.run for log in logs], engine.steps.since(first))
+    assert found is not None
+    return found
 
 
 def best_of(plays: list[Play], rounds: int) -> list[Playback]:
@@ -103,14 +99,18 @@ def at_their_fastest(rounds: Sequence[Playback]) -> Playback:
     for same in zip(*(one.rows for one in rounds), strict=True):
         if len({tuple((share.phase, share.n_tokens) for share in row.shares) for row in same}) > 1:
             raise ValueError("The rounds did not plan the same steps.")
-        start = now + min(row.planning_ns for row in same)
+        number = len(rows)
+        start = now + min(one.rows[number].start_ns - (one.rows[number - 1].end_ns if number else 0) for one in rounds)
         now = start + min(row.end_ns - row.start_ns for row in same)
-        own = first.rows[len(rows)]
-        rows.append(msgspec.structs.replace(own, number=len(rows), start_ns=start, end_ns=now, planning_ns=start))
+        planning = min(row.planning_ns for row in same)
+        rows.append(
+            msgspec.structs.replace(first.rows[number], number=number, start_ns=start, end_ns=now, planning_ns=planning)
+        )
     begun = {share.ticket: row.start_ns for row in reversed(rows) for share in row.shares}
     waits = [_waits(one) for one in rounds]
     arrivals = {
-        ticket: max(0, begun[ticket] - min(each[place] for each in waits)) for place, ticket in enumerate(first.arrivals)
+        ticket: max(0, begun[ticket] - min(each[place] for each in waits))
+        for place, ticket in enumerate(first.arrivals)
     }
     return msgspec.structs.replace(first, rows=rows, arrivals=arrivals)
 
@@ -146,9 +146,7 @@ def main(
         "together": [lambda n=n: together(engine, n) for n in COPIES],
         "collision": [lambda chunk=chunk: collision(engine, chunk) for chunk in CHUNKS],
     }
-    table = Table(
-        title=f"{engine.shape.name} on {cpu_name()}, {device.threads} threads; ms; fastest of {rounds}"
-    )
+    table = Table(title=f"{engine.shape.name} on {cpu_name()}, {device.threads} threads; ms; fastest of {rounds}")
     for name in ("", "tokens/s of all", "median gap", "longest gap", "first token of the last"):
         table.add_column(name, justify="right")
     results: dict[str, list[list[str]]] = {}

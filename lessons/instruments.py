@@ -23,6 +23,11 @@ OWN = r"([a-z_]+=\d+)( [a-z_]+=\d+)*"
 """A person's own model: the fields of engine.account.own_shape.Numbers."""
 MACHINE = "|".join(("machine", *MACHINES))
 LINK = "|".join(WAYS)
+POLICY = "continuous|decode_first|prefill_first|static"
+LENGTHS = "short|chat|code|story|question|document"
+TILED = r"[1-9]\d{0,3}"
+"""Tokens of a prompt that is cut into tiles."""
+TILE = r"1|2|4|8|16|32|64|128|256"
 
 
 @dataclass(frozen=True)
@@ -72,8 +77,43 @@ INSTRUMENTS: dict[str, Instrument] = {
         },
     ),
     "kept": Instrument(
-        "What any model keeps", "KV cache and state of any model at any length, layer by layer, and other ways to keep.",
+        "What any model keeps", "KV cache and state of any model at any length, by layer, and other ways of keeping.",
         settings={"shape": ANY_SHAPE, "own": OWN, "positions": r"[1-9]\d{0,5}"},
+    ),
+    "tiles": Instrument(
+        "Attention by the tile", "The loop of the attention kernel, turn by turn, and the bytes that tiling saves.",
+        settings={"shape": SHAPE, "tokens": TILED, "queries": TILE, "keys": TILE},
+        publishes={
+            "tokens": "count", "queries": "count", "keys": "count", "programs": "count", "tiles": "count",
+            "tiled": "bytes", "single": "bytes", "written": "bytes", "least": "bytes", "kv_ratio": "ratio",
+            "on_chip": "bytes",
+        },
+    ),
+    "pages": Instrument(
+        "Pages of a cache", "Several chats in one pool of pages: who owns which, what is shared, what is left over.",
+        settings={"chats": r"[1-9]|1\d|2[0-4]", "prefix": r"\d{1,3}", "crowd": r"\d{1,4}"},
+        publishes={
+            "page_size": "count", "pool_pages": "count", "pool_positions": "count", "context": "count",
+            "running": "count", "waiting": "count", "positions": "count", "used_pages": "count",
+            "free_pages": "count", "shared_pages": "count", "saved_pages": "count", "empty_places": "count",
+            "whole_context_fits": "count", "kv_bytes_per_page": "bytes",
+        },
+    ),
+    "batch-table": Instrument(
+        "The step table", "Who took part in every step, who waited and why: of the engine, or of a simulated load.",
+        settings={
+            "source": "engine|simulated", "n": "[2-8]", "shape": SHAPE, "machine": MACHINE, "first": POLICY,
+            "second": POLICY, "at_once": r"[1-9]|1[0-6]", "chunk": WHOLE, "process": "poisson|constant|bursts",
+            "rate": NUMBER, "requests": r"[1-9]|1\d|2[0-4]", "lengths": LENGTHS, "seed": r"\d{1,4}",
+            "mine": r"[1-9]|1\d|2[0-4]",
+        },
+        publishes={
+            "n": "count", "alone_rate": "rate", "all_rate": "rate", "gain": "ratio", "own_rate_alone": "rate",
+            "own_rate": "rate", "own_share": "ratio", "first_time": "time", "second_time": "time",
+            "time_ratio": "ratio", "first_ttft": "time", "second_ttft": "time", "first_mine": "time",
+            "second_mine": "time", "first_rate": "rate", "second_rate": "rate", "at_once": "count",
+            "requests": "count",
+        },
     ),
 }  # fmt: skip
 """Name -> instrument, in the order of the Lab's box."""

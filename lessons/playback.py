@@ -37,8 +37,8 @@ class Playback(msgspec.Struct, frozen=True):
 
     @property
     def n_tokens(self) -> int:
-        """Tokens that came out."""
-        return sum(share.emitted for row in self.rows for share in row.shares)
+        """Tokens that came out for these requests; others may have taken part in the steps."""
+        return sum(share.emitted for row in self.rows for share in row.shares if share.ticket in self.arrivals)
 
     @property
     def tokens_per_s(self) -> float | None:
@@ -78,19 +78,24 @@ class Measurement(msgspec.Struct, frozen=True):
     playbacks: list[Playback]
 
 
-def of_runs(
-    name: str, policy: Policy, runs: Sequence[Run], rows: Sequence[StepRow], arrivals: Sequence[int]
-) -> Playback:
-    """A playback from runs with their arrivals on the rows' clock; the clock is moved so that the first comes at 0."""
-    first = min(arrivals, default=0)
-    tickets = [run.header.ticket or 0 for run in runs]
-    return Playback(
-        name,
-        policy,
-        [_moved(row, first) for row in rows],
-        {ticket: at - first for ticket, at in zip(tickets, arrivals, strict=True)},
-        {ticket: len(run.header.prompt_tokens) for ticket, run in zip(tickets, runs, strict=True)},
-    )
+def of_engine(name: str, policy: Policy, runs: Sequence[Run], rows: Sequence[StepRow]) -> Playback | None:
+    """A playback of finished runs from the engine's rows, begun at 0; None if their steps are not kept any more.
+
+    A run counts from its own arrival and a row from the engine's start: the first pass is in both, and ties them.
+    """
+    arrivals: dict[int, int] = {}
+    for run in runs:
+        ticket = run.header.ticket
+        first = next((row for row in rows if any(share.ticket == ticket for share in row.shares)), None)
+        if ticket is None or first is None or not run.passes:
+            return None
+        arrivals[ticket] = first.start_ns - run.passes[0].start_ns
+    begun = min(arrivals.values())
+    taken = [row for row in rows if any(share.ticket in arrivals for share in row.shares)]
+    within = [row for row in rows if taken[0].number <= row.number <= taken[-1].number]
+    prompts = {run.header.ticket or 0: len(run.header.prompt_tokens) for run in runs}
+    moved = {ticket: at - begun for ticket, at in arrivals.items()}
+    return Playback(name, policy, [_moved(row, begun) for row in within], moved, prompts)
 
 
 def measurement(name: str) -> Measurement:

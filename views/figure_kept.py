@@ -50,7 +50,7 @@ def kept_figure(shape: ModelShape, positions: int, theme: Theme) -> Drawn:
         evidence="computed",
         how=_how(shape),
         table=_table(shape, positions),
-        note=_note(shape, crossover),
+        note=_note(shape, crossover) + _beyond(shape, positions),
     )
 
 
@@ -153,6 +153,15 @@ def _note(shape: ModelShape, crossover: int | None) -> str:
     if "linear_attention" not in shape.layer_types:
         return _("Every layer of this model is full attention: there is no state, and nothing stays one size.")
     return _("This model has no full-attention layer: it keeps no cache, and what it keeps never grows.")
+
+
+def _beyond(shape: ModelShape, positions: int) -> str:
+    """A length that the formula knows and the model does not."""
+    if not 0 < shape.context_length < positions:
+        return ""
+    return " " + _("This model takes texts of up to {n} tokens; further on there is only the formula.").format(
+        n=f"{shape.context_length:,}"
+    )
 
 
 _BOTH_LOG = _("Both axes go up in powers, so equal steps are equal factors.")

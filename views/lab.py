@@ -54,13 +54,20 @@ def _chosen_instrument(scene: Scene) -> None:
         _("Instruments"), choices, index=None, key=key, persist_state="session",
         format_func=lambda name: INSTRUMENTS[name].title, placeholder=_("Choose an instrument"),
     )  # fmt: skip
-    settings = _linked_settings(chosen) if chosen is not None and chosen == linked else {}
-    if chosen is None:
-        st.query_params.pop("instrument", None)
-        return
-    st.query_params["instrument"] = st.session_state[scene.page.key("linked")] = chosen
-    st.caption(INSTRUMENTS[chosen].purpose)
-    show_instrument(chosen, scene, settings, f"{scene.page.name}-chosen-{chosen}")
+    if chosen != linked:
+        _forget_linked()
+    st.session_state[scene.page.key("linked")] = chosen
+    if chosen is not None:
+        st.query_params["instrument"] = chosen
+        st.caption(INSTRUMENTS[chosen].purpose)
+        show_instrument(chosen, scene, _linked_settings(chosen), f"{scene.page.name}-chosen-{chosen}")
+
+
+def _forget_linked() -> None:
+    """Another instrument is chosen: what a link said of the last one is not meant for it."""
+    for name in {"instrument"}.union(*(one.settings for one in INSTRUMENTS.values())):
+        if name in st.query_params:
+            del st.query_params[name]
 
 
 def _linked_settings(name: str) -> dict[str, str]:

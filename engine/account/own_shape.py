@@ -50,8 +50,8 @@ class Numbers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             linear_layers=shape.layer_types.count("linear_attention"),
             width=shape.hidden_size, inner_width=shape.intermediate_size, vocabulary=shape.vocab_size,
             heads=shape.num_attention_heads, kv_heads=shape.num_key_value_heads, head_dim=shape.head_dim,
-            value_heads=shape.linear_num_value_heads, key_heads=shape.linear_num_key_heads, state_dim=shape.linear_value_head_dim,
-            tied=int(shape.tie_word_embeddings),
+            value_heads=shape.linear_num_value_heads, key_heads=shape.linear_num_key_heads,
+            state_dim=shape.linear_value_head_dim, tied=int(shape.tie_word_embeddings),
         )  # fmt: skip
 
     @classmethod

@@ -126,6 +126,8 @@ def _check_pass(event: Pass, expected: int) -> None:
         raise RecordError(f"Pass {expected} is missing: event {event.index} is pass {event.number}.")
     if event.end_ns < event.start_ns:
         raise RecordError(f"Pass {event.number} ends before it starts.")
+    if not 0 <= event.accepted <= event.drafted <= len(event.token_ids):
+        raise RecordError(f"Pass {event.number} says that more drafts were accepted than checked, or more than went in.")
     for emission in event.emitted:
         # Of an unknown token, in a simulated run, nobody computed odds.
         known = emission.token != Token.unknown()

@@ -99,6 +99,9 @@ void many_tokens(int64_t threads, float* out, const float* x, const W* weight, b
         const int64_t depth = std::min(kDepth, s.in - from);
         const bool onto = add || from > 0;
         fill_panel(panel, weight, row, from, depth, s);
+        if (from == 0 && row + kPanel < s.out) {
+          fetch_ahead(weight + (row + kPanel) * s.in, std::min(kPanel, s.out - row - kPanel) * s.in);
+        }
         // In tiles as equal as can be: those of few tokens wait for their sums.
         for (int64_t t = 0, tiles = (s.tokens + kTokens - 1) / kTokens; tiles > 0; --tiles) {
           const int64_t n = (s.tokens - t + tiles - 1) / tiles;

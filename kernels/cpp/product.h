@@ -13,6 +13,15 @@ struct Shape {
 // Tokens from which on it pays to transpose pieces of the weight first.
 constexpr int64_t kMany = kRegisters >= 32 ? 32 : 4;
 
+// Ask memory for the next n weights while others are used. Short rows end before the processor's own foresight begins;
+// of long ones the first 16 KiB are enough.
+template <class W>
+INLINE void fetch_ahead(const W* from, int64_t n) {
+  const char* at = reinterpret_cast<const char*>(from);
+  const int64_t bytes = std::min<int64_t>(n * sizeof(W), 16 << 10);
+  for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(at + i);
+}
+
 // out [tokens, out] = x weight^T, or += with `add`. For fewer than kMany tokens, x [tokens, in] is as `arrange<W>`
 // leaves it.
 template <class W>

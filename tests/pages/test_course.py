@@ -205,6 +205,20 @@ def test_the_lab_opens_an_instrument_by_address_with_its_settings_and_leaves_a_s
     assert any("`start`" in warning.value for warning in page.warning)
 
 
+def test_the_settings_of_a_link_end_when_another_instrument_is_chosen(engine, monkeypatch):
+    same = instruments.INSTRUMENTS["doubler"]
+    monkeypatch.setitem(instruments.INSTRUMENTS, "tripler", same)
+    monkeypatch.setitem(sys.modules, "views.instruments.tripler", sys.modules["views.instruments.doubler"])
+    page = opened()
+    page.switch_page("../pages/lab.py")
+    page.query_params["instrument"], page.query_params["start"] = "doubler", "6"
+    page = checked(page.run())
+    page.selectbox[0].set_value("tripler")
+    page = checked(checked(page.run()).run())
+    assert page.query_params["instrument"] == "tripler" and "start" not in page.query_params
+    assert next(box for box in page.number_input if box.label == "Start").value == 1
+
+
 def test_the_lab_offers_every_other_instrument_in_a_box_and_writes_it_into_the_address(engine):
     page = opened()
     page.switch_page("../pages/lab.py")
@@ -246,7 +260,8 @@ def test_a_screen_stays_shut_until_the_second_run_has_ended(engine, course):
 def test_a_preset_fills_the_box_and_runs(engine, course):
     page = press(course(COMPARED), "A short one")
     assert page.text_input[0].value == "Hi there"
-    assert [(prompt, sampling.max_new_tokens) for prompt, sampling in engine.asked][0] == ("Hi there", 3)
+    prompt, sampling = engine.asked[0]
+    assert (prompt, sampling.max_new_tokens) == ("Hi there", 3)
 
 
 def test_the_list_of_lessons_says_what_was_tried_and_leads_to_each(engine, course):

@@ -1,4 +1,4 @@
-"""Any model's memory: the figures hold what they show, the sizes are the facts', and the page changes when a person does."""
+"""Any model's memory: figures hold what they show, sizes are the facts', the page changes when a person does."""
 
 import pytest
 from streamlit.testing.v1 import AppTest

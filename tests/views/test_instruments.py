@@ -8,6 +8,7 @@ from lessons.instruments import INSTRUMENTS, prefix_of, published_kinds
 from lessons.named_shapes import SHAPE_KEYS
 from views import instruments
 from views.instruments import drawing_of
+from views.page_state import KNOWN
 
 FOLDER = Path(instruments.__file__).parent
 NOT_INSTRUMENTS = {"__init__", "frame"}
@@ -26,6 +27,10 @@ def test_every_drawing_is_registered():
 
 def test_an_instrument_in_the_lab_needs_no_setting():
     assert [name for name, one in INSTRUMENTS.items() if one.in_lab and one.required] == []
+
+
+def test_no_setting_is_called_like_a_part_of_every_link():
+    assert not {setting for one in INSTRUMENTS.values() for setting in one.settings} & {*KNOWN, "instrument"}
 
 
 def test_an_unknown_name_has_no_drawing_and_publishes_nothing():

@@ -11,8 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from lessons.expressions import Value
-from lessons.instruments import INSTRUMENTS, published_kinds
-from lessons.instruments import prefix_of as _prefix_of
+from lessons.instruments import INSTRUMENTS, prefix_of, published_kinds
 from views.evidence import Evidence, evidence_row
 from views.figure_style import Drawn, show
 from views.scene import Scene
@@ -64,7 +63,7 @@ def publish(scene: Scene, name: str, results: Mapping[str, Value]) -> None:
 
     Raises ValueError for a result that lessons.instruments does not name.
     """
-    named = {f"{_prefix_of(name)}.{what}": value for what, value in results.items()}
+    named = {f"{prefix_of(name)}.{what}": value for what, value in results.items()}
     if unknown := set(named) - set(published_kinds(name)):
         raise ValueError(f"{name} does not publish {', '.join(sorted(unknown))}")
     scene.publish(named)

@@ -1,0 +1,91 @@
+"""Lesson 2 says what the facts say of cache and state, and each known belief about them leads to its card."""
+
+import re
+
+import pytest
+
+from lessons.catalogue import lessons
+from lessons.expressions import placeholders
+from lessons.filters import write
+from lessons.named_shapes import named_values
+from lessons.questions import Question
+from lessons.run_values import values_of
+from tests.lessons.story_run import story_run
+
+LESSON = next(one for one in lessons() if one.slug == "what-the-model-remembers")
+
+
+def question(name: str, argument: str) -> Question:
+    block = LESSON.find(name, argument)
+    assert block is not None
+    return Question.of(block)
+
+
+def told(block_name: str, argument: str) -> str:
+    """A block's text with its numbers, as a learner reads it after the recorded run."""
+    block = LESSON.find(block_name, argument)
+    assert block is not None
+    values = {**named_values(), **values_of(story_run())}
+    parts, done = [], 0
+    for one in placeholders(block.body):
+        parts += [block.body[done : one.start], write(one.expression.evaluate(values), one.filters)]
+        done = one.end
+    return re.sub(r"\s+", " ", "".join([*parts, block.body[done:]]))
+
+
+def test_after_a_short_prompt_the_state_is_the_larger_one():
+    asked = question("predict", "larger")
+    values = values_of(story_run())
+    assert values["model.state_bytes"] > values["run.kv_bytes"] and asked.is_right("state", values)
+    assert asked.card_for("cache", values) == asked.card_for("same", values) == "fixed-is-small"
+
+
+def test_what_happened_is_told_with_the_runs_own_bytes():
+    text = told("compare", "larger")
+    for said in ("17 tokens were held", "17 KiB of KV cache", "384 KiB of state", "at 384 tokens"):
+        assert said in text
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "| Qwen3.5-4B | 8 + 24 | 32 KiB | 48 MiB | 1,536 tokens |",
+        "| Qwen3.8-27B | 16 + 48 | 64 KiB | 144 MiB | 2,304 tokens |",
+        "| SmolLM2-135M | 30 + 0 | 22.5 KiB | none | never |",
+        "| story model | 2 + 6 | 1 KiB | 384 KiB | 384 tokens |",
+        "At 100,000 tokens its cache holds 6.1 GiB, and its state is still 144 MiB",
+        "22.5 KiB against 12 KiB",
+    ],
+)
+def test_other_models_keep_what_the_facts_say(said):
+    assert said in told("screen", "models")
+
+
+def test_the_formulas_are_written_out_with_factors_that_give_their_result():
+    text = told("depth", "maths")
+    assert "2 × 2 × 2 × 64 × 2 = 1,024 bytes" in text and 2 * 2 * 2 * 64 * 2 == 1024
+    assert "6 × 4 × 64 × 64 × 4 = 393,216 bytes" in text and 6 * 4 * 64 * 64 * 4 == 393_216
+    assert "393,216 ÷ 1,024 = 384 tokens" in text and "54 KiB in this model" in text
+
+
+@pytest.mark.parametrize(
+    ("answer", "card"),
+    [
+        (144 * 2**20 // (64 * 2 * 4 * 256 * 2), "every-layer-keeps"),
+        (144 * 2**20 // (16 * 2 * 24 * 256 * 2), "every-query-head-keeps"),
+        (144 * 2**20 // (16 * 4 * 256 * 2), "keys-alone"),
+        (1000, None),
+    ],
+)
+def test_each_wrong_crossover_meets_the_card_of_its_belief(answer, card):
+    assert question("check", "crossover").card_for(answer, {}) == card
+
+
+def test_the_check_is_the_27b_of_the_facts():
+    check = question("check", "crossover")
+    assert check.is_right(2304, {}) and not check.is_right(2349, {}), "the windows are counted apart"
+
+
+def test_every_card_can_be_reached():
+    asked = [Question.of(block) for name in ("predict", "check") for block in LESSON.named(name)]
+    assert {near.card for one in asked for near in one.near} == {card.argument for card in LESSON.named("card")}

@@ -1,0 +1,133 @@
+"""The step table of the real engine: a visitor's prompt alone, then many times at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from engine.account.record import Sampling
+from lessons.filters import significant
+from views import figure_style
+from views.evidence import Evidence
+from views.figure_sharing import sharing_figure
+from views.figure_steps import steps_figure
+from views.instruments.frame import publish, show_drawn
+from views.scene import Scene
+from views.sharing import MOST_COPIES, Shared, Trouble, kept, kept_rates, measure, own_rate
+from views.theme import current_theme
+from views.words import _
+
+NAME = "batch-table"
+NEW_TOKENS = 60
+PROMPT = "Once upon a time, there was a"
+"""Where no run is in view."""
+
+
+def show_engine(scene: Scene, settings: Mapping[str, str], key: str) -> None:
+    """The button, the three numbers, the curve over how many run at once, and the steps."""
+    prompt = scene.run.header.prompt if scene.run is not None else PROMPT
+    mine = scene.page.key("shared")
+    with st.container(horizontal=True, vertical_alignment="bottom", key=f"{key}-ask"):
+        n = int(
+            st.number_input(_("Copies of your prompt"), 2, MOST_COPIES, int(settings.get("n", "8")), key=f"{key}-n")
+        )
+        if st.button(_("Run one alone, then {n} at once").format(n=n), type="primary", key=f"{key}-go"):
+            _measure(prompt, n, mine, key)
+    st.caption(_("Your prompt: {prompt}").format(prompt=f"`{_short(prompt)}`"))
+    if problem := st.session_state.get(f"{mine}-problem"):
+        st.error(problem)
+    shared: Shared | None = st.session_state.get(mine) or kept(n) or kept(MOST_COPIES)
+    if shared is None:
+        st.info(_("There is no recorded measurement here. Run it to see the figure."))
+        return
+    publish(scene, NAME, sharing_results(shared))
+    _cards(shared)
+    theme = current_theme()
+    evidence: Evidence = "measured" if shared.measured else "recorded"
+    points = [(1, shared.alone), (shared.n, shared.together)] if shared.measured else []
+    own = [(at, one.tokens_per_s or 0.0, own_rate(one) or 0.0) for at, one in points]
+    if rates := kept_rates():
+        figure_style.show(
+            sharing_figure(rates, own, theme, evidence=evidence, how=_curve_how(shared)), key=f"{key}-curve"
+        )
+    own_tickets = [*shared.alone.arrivals, *shared.together.arrivals] if shared.measured else []
+    drawn = steps_figure(
+        [shared.alone, shared.together], theme, own=own_tickets, evidence=evidence, how=shared.how,
+        title=_("Who took part in each step"),
+    )  # fmt: skip
+    show_drawn(drawn, NAME, scene, {"source": "engine", "n": str(n)}, key)
+
+
+def _measure(prompt: str, n: int, mine: str, key: str) -> None:
+    bar = st.progress(0.0, _("Running"))
+    st.button(
+        _("Stop"), key=f"{key}-stop", icon=":material/stop:"
+    )  # pressing it ends this script run, and the runs with it
+    sampling = Sampling(max_new_tokens=NEW_TOKENS, ignore_eos=True)
+    st.session_state.pop(f"{mine}-problem", None)
+    try:
+        st.session_state[mine] = measure(prompt, sampling, n, lambda share: _tell(bar, share))
+    except Trouble as trouble:
+        st.session_state[f"{mine}-problem"] = str(trouble)
+    st.rerun()
+
+
+def _tell(bar: DeltaGenerator, share: float) -> None:
+    bar.progress(share, _("Running: {percent} of the new tokens").format(percent=f"{share:.0%}"))
+
+
+def _short(prompt: str) -> str:
+    line = " ".join(prompt.replace("`", "'").split())
+    return line if len(line) <= 60 else line[:57] + "…"
+
+
+def _curve_how(shared: Shared) -> str:
+    stored = kept(shared.n) or kept(MOST_COPIES)
+    lines = [stored.how] if stored else []
+    if shared.measured:
+        lines.append(shared.how)
+    lines.append(
+        _(
+            "All together: new tokens of everybody ÷ the time from the first step's start to the last one's end. Each: "
+            "tokens after the first ÷ the time they took, the median of the requests."
+        )
+    )
+    return "\n\n".join(lines)
+
+
+def sharing_results(shared: Shared) -> dict[str, float | int | None]:
+    """What prose and questions may use of one alone and n at once."""
+    return {
+        "n": shared.n,
+        "alone_rate": shared.alone.tokens_per_s,
+        "all_rate": shared.together.tokens_per_s,
+        "gain": shared.gain,
+        "own_rate_alone": own_rate(shared.alone),
+        "own_rate": own_rate(shared.together),
+        "own_share": shared.own_share,
+    }
+
+
+def _cards(shared: Shared) -> None:
+    found = sharing_results(shared)
+    cards = [
+        (_("One alone"), found["alone_rate"], _("tokens/s, prompt included")),
+        (_("{n} at once, all").format(n=shared.n), found["all_rate"], _times(shared.gain)),
+        (_("Each of {n}").format(n=shared.n), found["own_rate"], _share(shared.own_share)),
+    ]
+    with st.grid(3, min_column_width=150, gap="small"):
+        for label, value, note in cards:
+            with st.container(border=True, height="stretch", gap="xsmall"):
+                st.markdown(f":small[{label}]")
+                st.metric(label, significant(value) if value is not None else " ", label_visibility="collapsed")
+                st.caption(note)
+
+
+def _times(gain: float | None) -> str:
+    return _("tokens/s, {times} × one alone").format(times=significant(gain, 2)) if gain is not None else ""
+
+
+def _share(share: float | None) -> str:
+    return _("tokens/s after its first, {share} of its speed alone").format(share=f"{share:.0%}") if share else ""

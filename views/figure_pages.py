@@ -1,0 +1,102 @@
+"""Who owns which page of a KV cache, and what each chat takes: by pages, and with room for a whole context."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from engine.account.page_table import PAGE_SIZE, Table
+from views.figure_style import FAINT, GRID, TEXT, styled
+from views.palette import BACKGROUND, COLOURS, Theme
+from views.words import _
+
+COLUMNS = 16
+"""Pages in a row of the picture."""
+MOST_NAMES = 3
+"""A page with more readers than this tells their number."""
+
+
+def pool_figure(table: Table, theme: Theme) -> go.Figure:
+    """The pool, page by page: letters for the chats that read it, the darker the fuller, blank where it is free."""
+    n_rows = -(-table.pool.n_pages // COLUMNS)
+    filled: list[list[float | None]] = [[None] * COLUMNS for _ in range(n_rows)]
+    names = [[""] * COLUMNS for _ in range(n_rows)]
+    hover = [[""] * COLUMNS for _ in range(n_rows)]
+    figure = go.Figure()
+    for page in range(table.pool.n_pages):
+        row, column = divmod(page, COLUMNS)
+        hover[row][column] = page_told(table, page)
+        if table.pool.owners[page]:
+            filled[row][column] = table.filled(page) / PAGE_SIZE
+            names[row][column] = _label(table.readers(page))
+    kv = COLOURS[theme]["kv"]
+    figure.add_trace(
+        go.Heatmap(
+            z=filled, zmin=0, zmax=1, colorscale=[[0, BACKGROUND[theme]], [1, kv]], showscale=False, xgap=3, ygap=3,
+            text=hover, hovertemplate="%{text}<extra></extra>",
+        )
+    )  # fmt: skip
+    for page in range(table.pool.n_pages):
+        row, column = divmod(page, COLUMNS)
+        _outline(figure, row, column, theme, shared=len(table.readers(page)) > 1)
+        if names[row][column]:
+            light = (filled[row][column] or 0) < 0.6
+            figure.add_annotation(
+                x=column, y=row, text=names[row][column], showarrow=False,
+                font={"size": 12, "color": TEXT[theme] if light else BACKGROUND[theme]},
+            )  # fmt: skip
+    styled(figure, theme, height=40 + 34 * n_rows)
+    figure.update_xaxes(visible=False, range=[-0.55, COLUMNS - 0.45])
+    figure.update_yaxes(visible=False, range=[n_rows - 0.45, -0.55])
+    return figure
+
+
+def _label(readers: str) -> str:
+    return readers if len(readers) <= MOST_NAMES else f"×{len(readers)}"
+
+
+def page_told(table: Table, page: int) -> str:
+    """One page in words."""
+    if not table.pool.owners[page]:
+        return _("page {page}: free").format(page=page)
+    readers = " ".join(table.readers(page)) or _("only the kept beginning")
+    return _("page {page}: {readers}, {filled} of {size} places filled").format(
+        page=page, readers=readers, filled=table.filled(page), size=PAGE_SIZE
+    )
+
+
+def _outline(figure: go.Figure, row: int, column: int, theme: Theme, *, shared: bool) -> None:
+    """A thin frame for every page, a heavy one for a page with several readers."""
+    colour, width = (TEXT[theme], 2.5) if shared else (GRID[theme], 1)
+    figure.add_shape(
+        type="rect", x0=column - 0.45, x1=column + 0.45, y0=row - 0.45, y1=row + 0.45,
+        line={"color": colour, "width": width},
+    )  # fmt: skip
+
+
+def chats_figure(table: Table, context: int, theme: Theme) -> go.Figure:
+    """For each chat the positions that it holds, the empty places of its last page, and the rest of a whole context."""
+    names = [_("chat {name}").format(name=chat.name) for chat in table.running]
+    held, empty = [chat.length for chat in table.running], [chat.empty_places for chat in table.running]
+    rest = [max(0, context - chat.length - chat.empty_places) for chat in table.running]
+    figure = go.Figure()
+    bars = (
+        (_("held"), held, COLOURS[theme]["kv"], ""),
+        (_("empty in its last page"), empty, FAINT[theme], ""),
+        (_("kept free for it, if it got a whole context"), rest, GRID[theme], "/"),
+    )
+    for label, lengths, colour, pattern in bars:
+        figure.add_trace(
+            go.Bar(
+                y=names, x=lengths, name=label, orientation="h", hovertemplate="%{x}",
+                marker={"color": colour, "pattern": {"shape": pattern, "fgcolor": FAINT[theme], "size": 6,
+                                                     "solidity": 0.15}},
+            )
+        )  # fmt: skip
+    styled(figure, theme, height=90 + 24 * max(3, len(names)))
+    figure.update_layout(
+        barmode="stack", bargap=0.25, showlegend=True,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
+    )  # fmt: skip
+    figure.update_xaxes(title_text=_("positions"), range=[0, context])
+    figure.update_yaxes(autorange="reversed", showgrid=False)
+    return figure

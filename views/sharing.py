@@ -1,0 +1,155 @@
+"""The same prompt alone and many times at once on the real engine: what a visitor measures, and the kept measurement.
+
+The copies differ in their seeds, so each writes a story of its own. First one runs alone, then all of them together;
+everything else that the engine does meanwhile disturbs both, and the table of steps shows it.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from engine.account.record import Run, Sampling
+from engine.account.step_record import StepRow
+from engine.serve.client import EngineRefused, EngineUnavailable
+from lessons import playback
+from lessons.playback import Playback
+from views import engine_calls
+from views.words import _
+
+MOST_COPIES = 8
+MEASUREMENT = "together"
+PATIENCE_S = 120.0
+LOOK_EVERY_S = 0.05
+TEMPERATURE = 0.7
+"""Greedy copies would all write the same."""
+
+
+@dataclass(frozen=True)
+class Shared:
+    """One alone and several at once."""
+
+    alone: Playback
+    together: Playback
+    measured: bool
+    """Here, just now; otherwise the kept measurement."""
+    how: str
+
+    @property
+    def n(self) -> int:
+        """How many at once."""
+        return len(self.together.arrivals)
+
+    @property
+    def gain(self) -> float | None:
+        """Tokens a second of all together over those of one alone."""
+        return _ratio(self.together.tokens_per_s, self.alone.tokens_per_s)
+
+    @property
+    def own_share(self) -> float | None:
+        """What each keeps of the speed that it has alone."""
+        return _ratio(own_rate(self.together), own_rate(self.alone))
+
+
+class Trouble(Exception):
+    """The measurement could not be taken; the message says why, for people."""
+
+
+def own_rate(one: Playback) -> float | None:
+    """Tokens a second as one request sees them after its first: the median of the requests; None below two tokens."""
+    rates = [
+        (len(tokens) - 1) * 1e9 / (tokens[-1] - tokens[0])
+        for tokens in map(one.token_ns, one.arrivals)
+        if len(tokens) > 1 and tokens[-1] > tokens[0]
+    ]
+    return statistics.median(rates) if rates else None
+
+
+def kept(n: int) -> Shared | None:
+    """The kept measurement for so many copies; None if there is none."""
+    try:
+        taken = playback.measurement(MEASUREMENT)
+    except (OSError, msgspec.DecodeError):
+        return None
+    by_n = {len(one.arrivals): one for one in taken.playbacks}
+    if 1 not in by_n or n not in by_n:
+        return None
+    how = _("Recorded on {machine}, {threads} threads, on {day}. {how}.").format(
+        machine=taken.machine, threads=taken.threads, day=taken.created[:10], how=taken.how
+    )
+    return Shared(by_n[1], by_n[n], measured=False, how=how)
+
+
+def kept_rates() -> list[tuple[int, float, float]]:
+    """(copies, tokens a second of all, of each) for every number of copies that was kept."""
+    try:
+        taken = playback.measurement(MEASUREMENT)
+    except (OSError, msgspec.DecodeError):
+        return []
+    rates = [(len(one.arrivals), one.tokens_per_s, own_rate(one)) for one in taken.playbacks]
+    return sorted((n, every, each) for n, every, each in rates if every is not None and each is not None)
+
+
+def measure(prompt: str, sampling: Sampling, n: int, tell: Callable[[float], None]) -> Shared:
+    """Run the prompt alone, then `n` times at once; `tell` gets the share that is done. Raises `Trouble`.
+
+    Whatever interrupts it (a visitor who presses Stop ends the script there) stops the runs, too.
+    """
+    alone = _play(prompt, sampling, 1, lambda share: tell(share / (n + 1)))
+    together = _play(prompt, sampling, n, lambda share: tell((1 + share * n) / (n + 1)))
+    how = _("Measured on this engine: one alone, then {n} at once, each of {tokens} new tokens.").format(
+        n=n, tokens=sampling.max_new_tokens
+    )
+    return Shared(alone, together, measured=True, how=how)
+
+
+def _play(prompt: str, sampling: Sampling, n: int, tell: Callable[[float], None]) -> Playback:
+    link = engine_calls.engine_link()
+    run_ids: list[str] = []
+    runs: list[Run | None] = []
+    try:
+        for copy in range(n):
+            seeded = msgspec.structs.replace(sampling, seed=sampling.seed + copy, temperature=TEMPERATURE)
+            run_ids.append(link.submit(prompt, seeded))
+        runs = _wait(run_ids, sampling.max_new_tokens, tell)
+        table = link.client.steps(0)
+    except EngineRefused as no:
+        raise Trouble(no.message) from no
+    except EngineUnavailable as gone:
+        raise Trouble(engine_calls.engine_notice() or _("The engine does not answer.")) from gone
+    finally:
+        if len(runs) < n or any(run is None or run.end is None for run in runs):
+            for run_id in run_ids:
+                engine_calls.stop_run(run_id)
+    name = _("one alone") if n == 1 else _("{n} at once").format(n=n)
+    found = playback.of_engine(name, table.policy, [run for run in runs if run is not None], table.rows)
+    if found is None:
+        raise Trouble(_("The engine does not keep the steps of this run any more. Try it again."))
+    return found
+
+
+def _wait(run_ids: Sequence[str], new_tokens: int, tell: Callable[[float], None]) -> list[Run | None]:
+    """Look until all have ended."""
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        runs = [engine_calls.engine_link().run(run_id) for run_id in run_ids]
+        done = sum(len(run.emissions) for run in runs if run is not None)
+        tell(min(1.0, done / (new_tokens * len(run_ids))))
+        if all(run is None or run.end is not None for run in runs):
+            return runs
+        if time.monotonic() > until:
+            raise Trouble(_("The engine took longer than {n} seconds.").format(n=round(PATIENCE_S)))
+        time.sleep(LOOK_EVERY_S)
+
+
+def _ratio(over: float | None, under: float | None) -> float | None:
+    return over / under if over is not None and under else None
+
+
+def others_in(rows: Sequence[StepRow], own: Sequence[int]) -> int:
+    """How many requests of others took part in these steps."""
+    return len({share.ticket for row in rows for share in row.shares} - set(own))

@@ -1,0 +1,78 @@
+"""Arrivals and policies of the what-ifs, in the words of the pages: one place for the choices that several offer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import get_args
+
+from engine.loop.arrivals import LENGTHS, Arrival, ArrivalProcess, Fixed, Lengths, LogNormal, load
+from engine.loop.policy import Policy, PolicyName
+from engine.loop.simulator import Simulation
+from lessons.playback import Playback
+from views.virtual_machines import what_if_shape
+from views.words import _
+
+POLICY_NAMES: tuple[PolicyName, ...] = get_args(PolicyName)
+PROCESSES: tuple[ArrivalProcess, ...] = get_args(ArrivalProcess)
+
+POLICY_WORDS: dict[PolicyName, str] = {
+    "continuous": _("continuous: whoever is ready takes part in every step, oldest first"),
+    "decode_first": _("decodes first: then prompts, in chunks, with what the step has left"),
+    "prefill_first": _("prompts first: while a prompt waits, decodes stand still"),
+    "static": _("static: a batch comes in together, and nobody joins until all of it has ended"),
+}
+PROCESS_WORDS: dict[ArrivalProcess, str] = {
+    "poisson": _("independent of each other"),
+    "constant": _("at equal distances"),
+    "bursts": _("eight at once"),
+}
+SHORT = Lengths("short", Fixed(200), LogNormal(24, 40), "an example of the course")
+"""Replies of very different lengths, few enough that a picture holds them."""
+
+LENGTH_WORDS: dict[str, str] = {
+    "short": _("short: 200 prompt tokens, replies around 24"),
+    "chat": _("chat: prompts around 1,000 tokens, replies around 130"),
+    "code": _("code: prompts around 1,500 tokens, replies around 13"),
+    "story": _("story: 8 + 10 tokens"),
+    "question": _("question: 500 + 200 tokens"),
+    "document": _("document: 2,000 + 100 tokens"),
+}
+
+
+def policy_in_words(policy: Policy) -> str:
+    """A policy and its bounds in a sentence or two."""
+    chunk = (
+        _("Prompts are taken whole.")
+        if policy.chunk is None
+        else _("While others decode, at most {chunk} prompt tokens go into a step.").format(chunk=policy.chunk)
+    )
+    bounds = _("At most {n} requests at once, and {tokens} tokens a step.").format(
+        n=policy.max_running, tokens=f"{policy.token_budget:,}"
+    )
+    words = POLICY_WORDS[policy.name]
+    return f"{words[0].upper()}{words[1:]}. {bounds} {chunk}"
+
+
+@lru_cache(64)
+def arrivals(
+    shape: str, process: ArrivalProcess, per_second: float, n: int, lengths: Lengths, seed: int
+) -> tuple[Arrival, ...]:
+    """A load that a model's context holds; raises `BadLoad` or `NotKnown`."""
+    context = what_if_shape(shape).context_length
+    return tuple(load(process, per_second, n, lengths, context_length=context, seed=seed))
+
+
+def lengths_of(name: str) -> Lengths:
+    """The lengths behind a key of `LENGTH_WORDS`."""
+    return SHORT if name == SHORT.name else LENGTHS[name]
+
+
+def playback_of(name: str, policy: Policy, simulation: Simulation, asked: Sequence[Arrival]) -> Playback:
+    """A simulation of one machine as a playback; its tickets count the arrivals from 1, in their order."""
+    numbered = dict(enumerate(sorted(asked, key=lambda one: one.at_ns), start=1))
+    return Playback(
+        name, policy, simulation.rows,
+        {ticket: one.at_ns for ticket, one in numbered.items()},
+        {ticket: one.n_prompt for ticket, one in numbered.items()},
+    )  # fmt: skip

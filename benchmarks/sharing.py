@@ -16,6 +16,7 @@ import json
 import statistics
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -49,10 +50,10 @@ def together(engine: Engine, copies: int) -> Playback:
     """The same prompt `copies` times at once, with seeds of their own."""
     engine.policy = Policy()
     first = engine.steps.count
-    logs = [
-        engine.submit(Request(PROMPT, SamplingParams(temperature=0.7, seed=seed, max_new_tokens=NEW_TOKENS, ignore_eos=True)))
-        for seed in range(copies)
-    ]  # fmt: skip
+    samplings = [
+        SamplingParams(temperature=0.7, seed=seed, max_new_tokens=NEW_TOKENS, ignore_eos=True) for seed in range(copies)
+    ]
+    logs = [engine.submit(Request(PROMPT, sampling)) for sampling in samplings]
     while not all(log.ended for log in logs):
         engine.step()
     return _taken(f"{copies} at once", engine, logs, first)
@@ -143,8 +144,8 @@ def main(
     engine = Engine.load(model)
     device = engine.run(Request("Once", SamplingParams(max_new_tokens=1))).header.device
     scenes: dict[str, list[Play]] = {
-        "together": [lambda n=n: together(engine, n) for n in COPIES],
-        "collision": [lambda chunk=chunk: collision(engine, chunk) for chunk in CHUNKS],
+        "together": [partial(together, engine, n) for n in COPIES],
+        "collision": [partial(collision, engine, chunk) for chunk in CHUNKS],
     }
     table = Table(title=f"{engine.shape.name} on {cpu_name()}, {device.threads} threads; ms; fastest of {rounds}")
     for name in ("", "tokens/s of all", "median gap", "longest gap", "first token of the last"):

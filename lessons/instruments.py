@@ -15,6 +15,8 @@ from lessons.named_shapes import MACHINES, SHAPE_KEYS, WAYS
 NUMBER = r"\d+(\.\d+)?"
 WHOLE = r"\d+"
 TEXT = r".+"
+BITS = r"32|16|8|4\.5|4\.25|4"
+"""Bits a weight, scales included."""
 SHAPE = "|".join(SHAPE_KEYS)
 SHAPES = rf"({SHAPE})( ({SHAPE}))*"
 """Several shapes, with spaces between."""
@@ -80,6 +82,13 @@ INSTRUMENTS: dict[str, Instrument] = {
         "What any model keeps", "KV cache and state of any model at any length, by layer, and other ways of keeping.",
         settings={"shape": ANY_SHAPE, "own": OWN, "positions": r"[1-9]\d{0,5}"},
     ),
+    "what-if": Instrument(
+        "What if", "Any model on any machine: what it holds, what a step reads, and the times that follow at best.",
+        settings={
+            "shape": ANY_SHAPE, "own": OWN, "machine": MACHINE, "machines": r"[1-9]\d?", "bits": BITS,
+            "tokens_in": r"[1-9]\d{0,6}", "tokens_out": r"[1-9]\d{0,6}", "batch": r"[1-9]\d{0,3}",
+        },
+    ),
     "tiles": Instrument(
         "Attention by the tile", "The loop of the attention kernel, turn by turn, and the bytes that tiling saves.",
         settings={"shape": SHAPE, "tokens": TILED, "queries": TILE, "keys": TILE},
@@ -113,6 +122,39 @@ INSTRUMENTS: dict[str, Instrument] = {
             "time_ratio": "ratio", "first_ttft": "time", "second_ttft": "time", "first_mine": "time",
             "second_mine": "time", "first_rate": "rate", "second_rate": "rate", "at_once": "count",
             "requests": "count",
+        },
+    ),
+    "collision": Instrument(
+        "When phases collide", "One long prompt among decoders: who stalls without chunks, and what chunks cost.",
+        settings={
+            "source": "simulated|recorded", "shape": SHAPE, "machine": MACHINE, "prompt": r"[1-9]\d{2,4}",
+            "decoders": r"[1-9]|1[0-6]", "chunk": r"[1-9]\d{1,3}",
+        },
+        publishes={
+            f"{real}{what}": kind
+            for real in ("", "real_")
+            for what, kind in {
+                "decoders": "count", "prompt": "count", "chunk": "count", "steps": "count", "plain_gap": "time",
+                "stall_whole": "time", "stall_chunk": "time", "stall_ratio": "ratio", "lost": "ratio",
+                "ttft_whole": "time", "ttft_chunk": "time", "ttft_ratio": "ratio",
+            }.items()
+        },
+    ),
+    "two-pools": Instrument(
+        "Two pools", "Two machines: both do everything, or one reads prompts and hands over to one that writes.",
+        settings={
+            "shape": SHAPE, "machine": MACHINE, "link": LINK, "lengths": LENGTHS, "rate": NUMBER,
+            "requests": r"[4-9]|[1-9]\d|1\d\d|200", "seed": r"\d{1,4}", "at_once": r"[1-9]|[1-5]\d|6[0-4]",
+            "chunk": r"[1-9]\d{1,3}",
+        },
+        publishes={
+            "moved": "bytes", "transfer": "time", "longest_wait": "time", "second_token": "time",
+            "second_token_worst": "time",
+            **{
+                f"{arrangement}_{what}": "rate" if what == "rate" else "time"
+                for arrangement in ("whole", "chunks", "split")
+                for what in ("ttft", "ttft_p99", "gap", "gap_p99", "gap_worst", "rate")
+            },
         },
     ),
 }  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -57,7 +58,7 @@ class Playback(msgspec.Struct, frozen=True):
     def gaps_ns(self, ticket: int) -> list[int]:
         """From each of its tokens to the next."""
         tokens = self.token_ns(ticket)
-        return [later - earlier for earlier, later in zip(tokens, tokens[1:], strict=False)]
+        return [later - earlier for earlier, later in pairwise(tokens)]
 
     def ttft_ns(self, ticket: int) -> int | None:
         """From its arrival to its first token; None if none came."""

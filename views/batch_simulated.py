@@ -18,8 +18,9 @@ from views.scene import Scene
 from views.shape_choice import NAMES
 from views.theme import current_theme
 from views.virtual_clock import Setup, simulated
-from views.virtual_machines import clock_of, machine_keys, machine_name, shape_keys, what_if_shape
-from views.what_if_load import LENGTH_WORDS, POLICY_NAMES, POLICY_WORDS, arrivals, lengths_of, playback_of
+from views.virtual_machines import clock_of, what_if_shape
+from views.what_if_choice import choose_lengths, choose_machine, choose_model, choose_whole
+from views.what_if_load import POLICY_NAMES, POLICY_WORDS, arrivals, lengths_of, playback_of
 from views.words import _
 
 NAME = "batch-table"
@@ -39,7 +40,7 @@ class Chosen(msgspec.Struct, frozen=True):
     rate: float = 4.0
     requests: int = 12
     lengths: str = "short"
-    seed: int = 3
+    seed: int = 5
     mine: int = 6
     """The request that is marked, counted by arrival."""
 
@@ -104,22 +105,20 @@ def _choose(asked: Chosen, key: str) -> Chosen:
         )
         mine = st.number_input(_("Your request is number"), 1, asked.requests, asked.mine, key=f"{key}-mine")
     with st.expander(_("The load and the machine"), key=f"{key}-more"), st.grid(3, min_column_width=170, gap="small"):
-        shapes, machines, lengths = shape_keys(), machine_keys(), list(LENGTH_WORDS)
         return Chosen(
-            shape=st.selectbox(_("Model"), shapes, shapes.index(asked.shape), format_func=NAMES.__getitem__, key=f"{key}-shape"),
-            machine=st.selectbox(
-                _("Machine"), machines, machines.index(asked.machine) if asked.machine in machines else 0,
-                format_func=machine_name, key=f"{key}-machine",
-            ),
-            first=first, second=second, process=asked.process, chunk=asked.chunk, mine=int(mine),
-            at_once=int(st.number_input(_("At once, at most"), 1, 16, asked.at_once, key=f"{key}-at-once")),
+            shape=choose_model(asked.shape, key),
+            machine=choose_machine(asked.machine, key),
+            first=first,
+            second=second,
+            at_once=choose_whole(_("At once, at most"), 1, 16, asked.at_once, f"{key}-at-once"),
+            chunk=asked.chunk,
+            process=asked.process,
             rate=float(st.number_input(_("Requests a second"), 0.1, 1000.0, asked.rate, key=f"{key}-rate")),
-            requests=int(st.number_input(_("Requests"), asked.mine, MOST_REQUESTS, asked.requests, key=f"{key}-requests")),
-            lengths=st.selectbox(
-                _("Lengths"), lengths, lengths.index(asked.lengths), format_func=LENGTH_WORDS.__getitem__, key=f"{key}-lengths"
-            ),
-            seed=int(st.number_input(_("Seed"), 0, 9999, asked.seed, key=f"{key}-seed")),
-        )  # fmt: skip
+            requests=choose_whole(_("Requests"), asked.mine, MOST_REQUESTS, asked.requests, f"{key}-requests"),
+            lengths=choose_lengths(asked.lengths, key),
+            seed=choose_whole(_("Seed"), 0, 9999, asked.seed, f"{key}-seed"),
+            mine=int(mine),
+        )
 
 
 def policy_results(both: Sequence[Playback], mine: int) -> dict[str, float | int | None]:
@@ -150,12 +149,15 @@ def _cards(both: Sequence[Playback], mine: int) -> None:
     with st.grid(2, min_column_width=220, gap="small"):
         for one in both:
             wait, own, rate = mean_ttft_ns(one), one.ttft_ns(mine), one.tokens_per_s
+            said = _("all ended after **{end}** · **{rate}** tokens/s · mean first token after **{wait}** · ")
+            said += _("yours after **{own}**")
             with st.container(border=True, height="stretch", gap="xsmall"):
                 st.markdown(f"**{one.name}**")
                 st.markdown(
-                    _("all ended after **{end}** · **{rate}** tokens/s · mean first token after **{wait}** · yours after **{own}**")
-                    .format(
-                        end=milliseconds(one.end_ns), rate=significant(rate) if rate else "",
-                        wait=milliseconds(wait) if wait else "", own=milliseconds(own) if own else "",
+                    said.format(
+                        end=milliseconds(one.end_ns),
+                        rate=significant(rate) if rate else "",
+                        wait=milliseconds(wait) if wait else "",
+                        own=milliseconds(own) if own else "",
                     )
-                )  # fmt: skip
+                )

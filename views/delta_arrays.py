@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -33,12 +32,10 @@ class Step:
     write_strength: float
 
     @property
-    def found(self) -> float:
-        """How much of what is written was there already: the part of the value that the key brought up, as the cosine
-        between the two. 0 before anything is held.
-        """
+    def likeness(self) -> float | None:
+        """How like each other what is erased and what is written are, as a cosine; None where nothing is erased."""
         lengths = float(np.linalg.norm(self.erased) * np.linalg.norm(self.written))
-        return float((self.erased * self.written).sum()) / lengths if lengths else 0.0
+        return float((self.erased * self.written).sum()) / lengths if lengths else None
 
 
 @dataclass(frozen=True)
@@ -78,10 +75,3 @@ def steps(inputs: HeadInputs) -> list[Step]:
         taken.append(Step(state, faded, erased, written, after, float(decay), float(beta)))
         state = after
     return taken
-
-
-@cache
-def keeper(packed: str, n_heads: int) -> int:
-    """The head of a layer that keeps most of its state on average, from the layer's packed shares."""
-    shares = np.frombuffer(base64.b64decode(packed), dtype="<f4").reshape(-1, n_heads)
-    return int(shares.mean(axis=0).argmax())

@@ -32,9 +32,12 @@ def matrix_figure(matrix: Floats, largest: float, theme: Theme) -> go.Figure:
 
 
 def scale(step: Step) -> float:
-    """The largest magnitude in any of a token's matrices: the end of the shared colours."""
-    matrices = (step.before, step.faded, step.erased, step.written, step.after)
-    return max(float(np.abs(matrix).max()) for matrix in matrices) or 1.0
+    """Where the shared colours end: the magnitude that one number in 200 of the fullest matrix exceeds.
+
+    A few numbers are far larger than the others; on a scale up to those the rest would be blank.
+    """
+    every = (step.before, step.faded, step.erased, step.written, step.after)
+    return max(float(np.quantile(np.abs(matrix), 0.995)) for matrix in every) or 1.0
 
 
 def matrices(step: Step) -> list[tuple[str, str, Floats]]:

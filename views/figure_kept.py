@@ -10,7 +10,7 @@ from engine.account import cost
 from engine.account.kv_ways import layer_bytes
 from engine.account.record import LayerType, ModelShape
 from lessons.filters import binary_bytes
-from views.figure_style import FAINT, ON_COLOUR, TEXT, Drawn, styled
+from views.figure_style import FAINT, TEXT, Drawn, styled
 from views.palette import COLOURS, Meaning, Theme
 from views.words import _
 
@@ -67,7 +67,7 @@ def layers_figure(shape: ModelShape, positions: int, theme: Theme) -> Drawn:
                     x=layers, y=[sizes[at - 1] / size for at in layers], name=name,
                     marker={
                         "color": COLOURS[theme][meaning],
-                        "pattern": {"shape": pattern, "fgcolor": ON_COLOUR[theme], "size": 6, "solidity": 0.25},
+                        "pattern": {"shape": pattern, "fillmode": "overlay", "size": 6, "solidity": 0.15},
                     },
                     hovertemplate="%{x} · %{y:.3g} " + unit + "<extra></extra>",
                 )

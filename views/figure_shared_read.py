@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from engine.account.what_if import BATCHES, Asked, Step, decode_step
 from lessons.filters import decimal_bytes, significant
-from views.figure_style import ON_COLOUR, Drawn, styled
+from views.figure_style import Drawn, styled
 from views.palette import COLOURS, Meaning, Theme
 from views.words import _
 
@@ -34,7 +34,7 @@ def shared_read_figure(asked: Asked, theme: Theme) -> Drawn:
                     x=[str(batch) for batch in BATCHES], y=heights, name=name,
                     marker={
                         "color": COLOURS[theme][meaning],
-                        "pattern": {"shape": pattern, "fgcolor": ON_COLOUR[theme], "size": 7, "solidity": 0.2},
+                        "pattern": {"shape": pattern, "fillmode": "overlay", "size": 7, "solidity": 0.15},
                     },
                     hovertemplate="%{x} · %{y:.3g} " + unit + "<extra>" + name + "</extra>",
                 )

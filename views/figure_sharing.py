@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from views.evidence import Evidence
-from views.figure_style import FAINT, TEXT, Drawn, styled
+from views.figure_style import TEXT, Drawn, styled
 from views.palette import COLOURS, Theme
 from views.words import _
 
@@ -32,7 +32,7 @@ def sharing_figure(rates: Rates, own: Rates, theme: Theme, *, evidence: Evidence
             go.Scatter(
                 x=[one[0] for one in own for _n in (1, 2)], y=[one[place] for one in own for place in (1, 2)],
                 name=_("you, just now"), mode="markers",
-                marker={"symbol": "star", "size": 14, "color": TEXT[theme], "line": {"width": 1, "color": FAINT[theme]}},
+                marker={"symbol": "star", "size": 14, "color": TEXT[theme]},
                 hovertemplate="%{x}: %{y:.0f}<extra></extra>",
             )
         )  # fmt: skip

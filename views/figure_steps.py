@@ -1,4 +1,4 @@
-"""The step table as a picture: a row for each request, a block for each of its parts in a step, on a time axis to scale.
+"""The step table as a picture: a row for each request, a block for each of its parts in a step, time to scale.
 
 Several playbacks stand under each other on one clock. Prefill is solid, decode hatched, waiting a thin grey bar; the
 visitor's own request carries a mark and the word "you".
@@ -198,7 +198,7 @@ def shares_in_words(row: StepRow, phase: str) -> str:
 
 
 def waits_in_words(row: StepRow) -> str:
-    """Who waited and why, equal reasons together: "#4: too little memory is free for it; #5, #6: others are before it"."""
+    """Who waited and why, neighbours with one reason together: "#4: the step is full; #5, #6: others are before it"."""
     by_reason = [
         (reason, [f"#{wait.ticket}" for wait in same])
         for reason, same in groupby(row.waiting, lambda wait: wait.reason)

@@ -36,6 +36,13 @@ def lab_page() -> st.Page:
     return st.Page(PAGES / "lab.py", title=_("Lab"), url_path=LAB, help=_("One run, every setting, every instrument."))
 
 
+def kernels_page() -> st.Page:
+    """The page about the operations themselves."""
+    return st.Page(
+        PAGES / "kernels.py", title=_("Kernels"), url_path="kernels", help=_("What a chip really does, and why so.")
+    )
+
+
 def method_page() -> st.Page:
     """The page about the numbers."""
     return st.Page(
@@ -48,5 +55,5 @@ def sections() -> dict[str, list[st.Page]]:
     return {
         _("Learn"): [course_page(), *(lesson_page(lesson) for lesson in lessons())],
         _("Try"): [lab_page()],
-        _("About the numbers"): [method_page()],
+        _("About the numbers"): [kernels_page(), method_page()],
     }

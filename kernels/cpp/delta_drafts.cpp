@@ -1,5 +1,6 @@
-// A pass through a Gated DeltaNet layer in which some sequences carry guessed tokens (reference.drafted_gated_delta_net),
-// and the end of it, when it is known how many of them count (reference.fold_drafts).
+// A pass through a Gated DeltaNet layer in which some sequences carry guessed tokens
+// (reference.drafted_gated_delta_net), and the end of it, when it is known how many of them count
+// (reference.fold_drafts).
 //
 // A drafted sequence reads each head's state once for all its tokens: with S the state before the pass,
 //

@@ -36,7 +36,8 @@ void few_tokens(int64_t threads, float* out, const float* x, const W* weight, bo
   const int64_t grain = std::max<int64_t>(1, kGrain / (kBlock * s.in * s.tokens));
   parallel(threads, blocks, grain, [&](int64_t first, int64_t end) {
     for (int64_t row = first * kBlock; row < std::min(s.out, end * kBlock); row += kBlock) {
-      if (row + kBlock < s.out) fetch_ahead(weight + (row + kBlock) * s.in, std::min(kBlock, s.out - row - kBlock) * s.in);
+      const int64_t next = row + kBlock;
+      if (next < s.out) fetch_ahead(weight + next * s.in, std::min(kBlock, s.out - next) * s.in);
       // Four tokens at a time, so that a widened weight is used four times.
       int64_t t = 0;
       for (; t + 4 <= s.tokens; t += 4) {

@@ -155,10 +155,10 @@ INLINE void store_sums(float* to, const Lane* x) {
   if constexpr (N > n) store_sums<N - n>(to + n, x + n);
 }
 
-// Dot products take two vectors of numbers a step. Of a pair of bf16 in one 32-bit word, a shift makes the first a float
-// and a mask the second, which is less work than widening them in order; so against bf16 the other factor is kept with
-// the even ones of every step first, then the odd ones (`arrange`). What is left beyond the last whole step keeps its
-// order.
+// Dot products take two vectors of numbers a step. Of a pair of bf16 in one 32-bit word, a shift makes the first a
+// float and a mask the second, which is less work than widening them in order; so against bf16 the other factor is kept
+// with the even ones of every step first, then the odd ones (`arrange`). What is left beyond the last whole step keeps
+// its order.
 constexpr int64_t kStep = 2 * kLane;
 
 INLINE Lane load_half(const float* p, int half) { return load(p + half * kLane); }
@@ -180,8 +180,8 @@ INLINE void arrange(const float* from, float* to, int64_t n) {
   if (from != to) std::copy(from + whole, from + n, to + whole);
 }
 
-// To item r * C + c of `total`, add the products of rows[r] and cols[c] in whole steps, number by number; the columns as
-// `arrange<W>` leaves them. What is used most often is loaded once a step, for registers are few.
+// To item r * C + c of `total`, add the products of rows[r] and cols[c] in whole steps, number by number; the columns
+// as `arrange<W>` leaves them. What is used most often is loaded once a step, for registers are few.
 template <int R, int C, class W>
 INLINE void multiply(const W* const (&rows)[R], const float* const (&cols)[C], int64_t whole, Lane (&total)[R * C]) {
   for (int64_t i = 0; i < whole; i += kStep) {
@@ -243,7 +243,8 @@ INLINE void transpose(Lane (&x)[kLane]) {
   constexpr int fours = static_cast<int>(kLane) / 4;
   Lane y[4][fours];
   UNROLL for (int g = 0; g < fours; ++g) {
-    const Lane *four = x + 4 * g, a = pick<Turns<4, 1, 0>>(four[0], four[1]), b = pick<Turns<4, 1, 1>>(four[0], four[1]);
+    const Lane* four = x + 4 * g;
+    const Lane a = pick<Turns<4, 1, 0>>(four[0], four[1]), b = pick<Turns<4, 1, 1>>(four[0], four[1]);
     const Lane c = pick<Turns<4, 1, 0>>(four[2], four[3]), d = pick<Turns<4, 1, 1>>(four[2], four[3]);
     y[0][g] = pick<Turns<4, 2, 0>>(a, c), y[1][g] = pick<Turns<4, 2, 1>>(a, c);
     y[2][g] = pick<Turns<4, 2, 0>>(b, d), y[3][g] = pick<Turns<4, 2, 1>>(b, d);

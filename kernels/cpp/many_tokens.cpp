@@ -23,8 +23,8 @@ INLINE void store_word(float* to, Lane words, const bf16*) {
   store(to + kPanel, (Lane)((Bits)words & 0xffff0000u));
 }
 
-// panel [depth][kPanel] = weight[row : row + kPanel, from : from + depth] transposed; rows beyond the last are copies of
-// it.
+// panel [depth][kPanel] = weight[row : row + kPanel, from : from + depth] transposed; rows beyond the last are copies
+// of it.
 template <class W>
 void fill_panel(float* panel, const W* weight, int64_t row, int64_t from, int64_t depth, const Shape& s) {
   // A pair of bf16 is one word, and words are transposed alike.

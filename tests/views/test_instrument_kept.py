@@ -55,7 +55,7 @@ def test_the_crossover_is_marked_where_the_facts_say(key, crossover):
 def test_a_model_of_attention_alone_has_no_state_and_no_crossover_and_says_so():
     drawn = kept_figure(SHAPES["smollm2"], 17, "light")
     assert {trace.name for trace in drawn.figure.data} == {"cursor", "KV cache", "KV cache here"}
-    assert "there is no state" in drawn.note and compared(17, 0) is None
+    assert "there is no state" in drawn.note and compared(17, 0)[1] is None
 
 
 def test_the_layers_of_a_hybrid_add_up_to_what_the_model_keeps():
@@ -147,11 +147,12 @@ def drawn(settings: str = "{}") -> AppTest:
 
 def test_a_learner_moves_the_cursor_changes_the_model_and_places_a_model_of_their_own():
     app = drawn()
-    assert not app.exception and [one.value for one in app.metric][:3] == ["17 KiB", "384 KiB", "state, 22.6 ×"]
+    assert not app.exception and [one.value for one in app.metric][:3] == ["17 KiB", "384 KiB", "22.6 ×"]
     app.select_slider[0].set_value(8192).run()
     assert [one.value for one in app.metric][:2] == ["8 MiB", "384 KiB"]
     app.selectbox[0].set_value("qwen27b").run()
-    assert [one.value for one in app.metric] == ["512 MiB", "144 MiB", "cache, 3.6 ×", "2.8 MiB"]
+    assert [one.value for one in app.metric] == ["512 MiB", "144 MiB", "3.6 ×", "2.8 MiB"]
+    assert "The cache is larger" in [one.label for one in app.metric]
     app.selectbox[0].set_value("own").run()
     assert app.metric[0].value == "4 GiB" and not app.exception
     app.number_input(key="kept-own-kv_heads").set_value(5).run()

@@ -76,19 +76,21 @@ def _cards(shape: ModelShape, positions: int, key: str) -> None:
     with st.grid(4, min_column_width=150, gap="small", key=f"{key}-cards"):
         _card(_("KV cache"), binary_bytes(cache) if cache else None, _("this model keeps none"))
         _card(_("State"), binary_bytes(state) if state else None, _("this model keeps none"))
-        _card(_("Larger now"), compared(cache, state), _("there is only one of the two"))
+        _card(*compared(cache, state), _("there is only one of the two"))
         window = cost.window_bytes(shape)
         _card(_("Convolution windows, apart"), binary_bytes(window) if window else None, _("this model keeps none"))
 
 
-def compared(cache: int, state: int) -> str | None:
-    """Which of the two is larger, and how many times; None unless there are two."""
+def compared(cache: int, state: int) -> tuple[str, str | None]:
+    """Which of the two is larger, and how many times; no number unless there are two."""
     if not cache or not state:
-        return None
+        return _("Larger of the two"), None
     if cache == state:
-        return _("both the same")
-    larger, times = (_("cache"), cache / state) if cache > state else (_("state"), state / cache)
-    return _("{which}, {times} ×").format(which=larger, times=f"{times:,.1f}" if times < 100 else f"{times:,.0f}")
+        return _("Both are the same"), "1 ×"
+    which, times = (
+        (_("The cache is larger"), cache / state) if cache > state else (_("The state is larger"), state / cache)
+    )
+    return which, f"{times:,.1f} ×" if times < 100 else f"{times:,.0f} ×"
 
 
 def _card(label: str, value: str | None, reason: str) -> None:

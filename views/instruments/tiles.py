@@ -13,7 +13,7 @@ from engine.account.attention_traffic import Heads
 from engine.account.kernel_records import Counted
 from engine.account.record import ModelShape
 from lessons.filters import binary_bytes
-from lessons.named_shapes import shape_of
+from lessons.named_shapes import SHAPE_KEYS, shape_of
 from views.figure_tiles import Tiling, bytes_figure, map_figure
 from views.instruments.frame import publish, show_drawn
 from views.kernel_recordings import attention_bytes
@@ -31,13 +31,16 @@ MOST_DRAWN = 20_000
 
 def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     """Boxes for prompt and tile, the map of tiles at one turn of the loop, and the bytes that each way moves."""
-    shape_key = settings.get("shape", "story")
+    boxes = st.grid(4, min_column_width=150)
+    with boxes:
+        shape_key = _shape_box(settings.get("shape", "story"), key)
     shape = shape_of(shape_key)
     if shape is None:
         st.caption(_("The shape of the model cannot be read."))
         return
     heads, chosen = Heads.of(shape), kernel_tile(shape.head_dim)
-    tiling = _boxes(settings, chosen, key)
+    with boxes:
+        tiling = _boxes(settings, chosen, key)
     _publish(scene, tiling, heads)
     _map(tiling, heads, key)
     drawn = replace(bytes_figure(tiling, heads, current_theme()), how=_how(shape, chosen))
@@ -72,15 +75,21 @@ def _boxes(settings: Mapping[str, str], chosen: tuple[int, int], key: str) -> Ti
         options = sorted({*choices, at_first, asked})
         words = {n: f"{n:,}" + (_(", the kernel's own") if n == own else "") for n in options}
         place = options.index(asked)
-        return int(st.selectbox(label, options, place, format_func=words.__getitem__, key=f"{key}-{name}"))
+        # The kernel's own tile differs from model to model, and each has boxes of its own.
+        return int(st.selectbox(label, options, place, format_func=words.__getitem__, key=f"{key}-{name}-{own}"))
 
     block_m, block_n = chosen
-    with st.grid(3, min_column_width=150):
-        return Tiling(
-            box("tokens", _("Tokens of the prompt"), LENGTHS, None, 256),
-            box("queries", _("Queries in a tile"), QUERIES, block_m, block_m),
-            box("keys", _("Keys in a tile"), KEYS, block_n, block_n),
-        )
+    return Tiling(
+        box("tokens", _("Tokens of the prompt"), LENGTHS, None, 256),
+        box("queries", _("Queries in a tile"), QUERIES, block_m, block_m),
+        box("keys", _("Keys in a tile"), KEYS, block_n, block_n),
+    )
+
+
+def _shape_box(asked: str, key: str) -> str:
+    keys = list(SHAPE_KEYS)
+    names = {one: shape.name if (shape := shape_of(one)) else one for one in keys}
+    return st.selectbox(_("Model"), keys, keys.index(asked), format_func=names.__getitem__, key=f"{key}-shape")
 
 
 def _map(tiling: Tiling, heads: Heads, key: str) -> None:

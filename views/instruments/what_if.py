@@ -112,7 +112,7 @@ def cards(asked: Asked, found: Answer) -> list[tuple[str, str, str]]:
         fits = _("too much: {missing} more than the machine has").format(missing=decimal_bytes(-found.memory_left))
     limits = {"memory": _("memory is the limit"), "compute": _("arithmetic is the limit")}
     return [
-        (_("Weights held"), decimal_bytes(found.weights_held), _("{bits} bits a weight").format(bits=f"{asked.bits:g}")),
+        (_("Weights held"), decimal_bytes(found.weights_held), _("{n} bits a weight").format(n=f"{asked.bits:g}")),
         (_("Weights read a step"), decimal_bytes(found.weights_read), _("once, whoever shares the step")),
         (
             _("KV cache at the end"), _size(found.kv_held),

@@ -17,6 +17,7 @@ from engine.fetch.listing import models_here
 from engine.loop.model_folder import ModelNotFound, fetched, find_model
 from engine.model.config import CheckpointError
 from engine.model.model import Model
+from kernels import dispatch
 from tests.engine.model.gguf_files import random_llama, write_gguf
 
 INFO = "tiny_model-1.0.dist-info"
@@ -30,6 +31,7 @@ def gguf(tmp_path: Path) -> Path:
 @pytest.fixture
 def source(gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WheelSource:
     """The package `tiny-model` as the catalogue's "tiny", to be had from a folder only; a cache folder of its own."""
+    dispatch.prepare()  # the compiled operations lie in the cache folder, too: not to be made anew in the other one
     shelf = tmp_path / "shelf"
     shelf.mkdir()
     wheel = shelf / "tiny_model-1.0-py3-none-any.whl"

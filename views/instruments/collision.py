@@ -1,0 +1,102 @@
+"""One long prompt among decoders: who stalls without chunks, and what chunks cost the one who is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import streamlit as st
+
+from views import figure_style
+from views.collision_scene import Chosen, heading, measured, of_chunk, outcome, played, results
+from views.evidence import Evidence
+from views.figure_collision import trade_figure
+from views.figure_steps import steps_figure
+from views.instruments.frame import publish, show_drawn
+from views.scene import Scene
+from views.shape_choice import NAMES
+from views.site import LAB
+from views.theme import current_theme
+from views.virtual_clock import simulated
+from views.virtual_machines import clock_of, what_if_shape
+from views.what_if_choice import choose_machine, choose_model, choose_whole
+from views.words import _
+
+NAME = "collision"
+SOURCES = {"simulated": _("on the virtual clock"), "recorded": _("the real engine, recorded")}
+
+
+def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
+    """The source is the author's choice in a lesson, and the visitor's in the Lab."""
+    source = settings.get("source", "simulated")
+    if scene.page.name == LAB:
+        source = st.segmented_control(
+            _("Steps of"), list(SOURCES), default=source, format_func=SOURCES.__getitem__, key=f"{key}-source",
+            required=True,
+        )  # fmt: skip
+    if source == "recorded":
+        _show_recorded(scene, settings, key)
+    else:
+        _show_simulated(scene, settings, key)
+
+
+def _show_simulated(scene: Scene, settings: Mapping[str, str], key: str) -> None:
+    """What is published belongs to the lesson's own settings, whatever a visitor chooses afterwards."""
+    asked = msgspec.convert(dict(settings), Chosen, strict=False)
+    chosen = _choose(asked, key)
+    for one in dict.fromkeys((asked, chosen)):
+        setups = one.setups()
+        if (simulations := simulated(setups, f"{key}-{one.chunk}-{one.prompt}")) is None:
+            return
+        scenes = played(setups, simulations)
+        if one == asked:
+            publish(scene, NAME, results(scenes, one.chunk))
+    clock = clock_of(what_if_shape(chosen.shape), chosen.machine)
+    how = _("{model} on {machine}. {how}.").format(model=NAMES[chosen.shape], machine=clock.name, how=clock.how)
+    theme, evidence = current_theme(), _SIMULATED
+    pair = [of_chunk(scenes, None), of_chunk(scenes, chosen.chunk)]
+    drawn = steps_figure(pair, theme, own=(), evidence=evidence, how=how, title=_("The collision, on one clock"))
+    show_drawn(drawn, NAME, scene, {"source": "simulated", **_linked(chosen)}, key)
+    outcomes = [outcome(one) for one in scenes]
+    figure_style.show(trade_figure(outcomes, theme, evidence=evidence, how=how), key=f"{key}-trade")
+
+
+_SIMULATED: Evidence = "simulated"
+
+
+def _choose(asked: Chosen, key: str) -> Chosen:
+    with st.grid(3, min_column_width=170, gap="small"):
+        chunk = choose_whole(_("Prompt tokens a step"), 16, 4096, asked.chunk, f"{key}-chunk")
+        prompt = choose_whole(_("Tokens of the long prompt"), 512, 32_768, asked.prompt, f"{key}-prompt")
+        decoders = choose_whole(_("Requests that decode"), 1, 16, asked.decoders, f"{key}-decoders")
+        shape = choose_model(asked.shape, key)
+        machine = choose_machine(asked.machine, key)
+    return Chosen(shape, machine, prompt, decoders, chunk)
+
+
+def _linked(chosen: Chosen) -> dict[str, str]:
+    return {name: str(value) for name, value in msgspec.structs.asdict(chosen).items()}
+
+
+def _show_recorded(scene: Scene, settings: Mapping[str, str], key: str) -> None:
+    taken = measured()
+    if taken is None:
+        st.info(_("There is no recorded measurement here."))
+        return
+    sizes = [one.policy.chunk for one in taken.playbacks if one.policy.chunk is not None]
+    asked = int(settings.get("chunk", sizes[-1]))
+    asked = asked if asked in sizes else sizes[-1]
+    chunk = st.segmented_control(
+        _("Below"), sizes, default=asked, format_func=heading, key=f"{key}-recorded-chunk", required=True
+    )
+    publish(scene, NAME, {f"real_{name}": value for name, value in results(taken.playbacks, asked).items()})
+    taken_at = _("{model} on {machine}, {threads} threads, {day}: {how}.").format(
+        model=taken.model, machine=taken.machine, threads=taken.threads, day=taken.created[:10], how=taken.how
+    )
+    how = taken_at + " " + _("An engine keeps the policy that it started with, so a page cannot run this comparison.")
+    theme = current_theme()
+    pair = [of_chunk(taken.playbacks, None), of_chunk(taken.playbacks, chunk)]
+    drawn = steps_figure(pair, theme, own=(), evidence="recorded", how=how, title=_("The real engine, on one clock"))
+    show_drawn(drawn, NAME, scene, {"source": "recorded", "chunk": str(chunk)}, key)
+    outcomes = [outcome(one) for one in taken.playbacks]
+    figure_style.show(trade_figure(outcomes, theme, evidence="recorded", how=how), key=f"{key}-trade")

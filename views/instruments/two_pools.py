@@ -1,0 +1,106 @@
+"""Two machines: both do everything, or one reads prompts and hands over to one that writes. Tails, rates, bytes."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+
+import msgspec
+import streamlit as st
+
+from lessons.filters import decimal_bytes, milliseconds, significant
+from lessons.named_shapes import WAYS
+from views import figure_style
+from views.figure_moved import moved_figure
+from views.figure_percentiles import Panel, percentiles_figure
+from views.instruments.frame import publish, show_drawn
+from views.pools import ARRANGEMENTS, Arrangement, Chosen, Served, link_of, results, served
+from views.scene import Scene
+from views.shape_choice import NAMES
+from views.theme import current_theme
+from views.virtual_clock import simulated
+from views.virtual_machines import clock_of, what_if_shape
+from views.what_if_choice import choose_lengths, choose_machine, choose_model, choose_whole
+from views.words import _
+
+NAME = "two-pools"
+
+
+def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
+    """What is published belongs to the lesson's own settings, whatever a visitor chooses afterwards."""
+    asked = msgspec.convert(dict(settings), Chosen, strict=False)
+    chosen = _choose(asked, key)
+    outcome = base = _outcome(asked, f"{key}-base")
+    if base is not None:
+        publish(scene, NAME, results(base))
+    if chosen != asked:
+        outcome = _outcome(chosen, key)
+    if outcome is None:
+        return
+    _cards(chosen, outcome)
+    theme, shape = current_theme(), what_if_shape(chosen.shape)
+    clock = clock_of(shape, chosen.machine)
+    link = link_of(chosen.link)
+    how = _("{model} on two machines, {machine}. {how}. Link: {link} ({source}, {dated}).").format(
+        model=NAMES[chosen.shape], machine=clock.name, how=clock.how, link=link.name, source=link.source,
+        dated=link.dated,
+    )  # fmt: skip
+    panels = [
+        Panel(_("time to first token"), "prefill", [(chosen.heading(a), outcome[a].ttft) for a in ARRANGEMENTS]),
+        Panel(_("gap between tokens"), "decode", [(chosen.heading(a), outcome[a].gap) for a in ARRANGEMENTS]),
+    ]
+    drawn = percentiles_figure(
+        panels, theme, title=_("The same requests, three arrangements"), evidence="simulated", how=how
+    )
+    show_drawn(drawn, NAME, scene, _linked(chosen), key)
+    typical = round(statistics.median(one.n_prompt for one in chosen.setups()["split"][0].arrivals))
+    figure_style.show(moved_figure(shape, link, typical, theme), key=f"{key}-moved")
+
+
+def _outcome(chosen: Chosen, key: str) -> dict[Arrangement, Served] | None:
+    setups = chosen.setups()
+    played = simulated([setup for arrangement in ARRANGEMENTS for setup in setups[arrangement]], key)
+    if played is None:
+        return None
+    rest = iter(played)
+    return {arrangement: served([next(rest) for _setup in setups[arrangement]]) for arrangement in ARRANGEMENTS}
+
+
+def _choose(asked: Chosen, key: str) -> Chosen:
+    links = list(WAYS)
+    with st.grid(3, min_column_width=170, gap="small"):
+        link = st.selectbox(_("Link"), links, links.index(asked.link), format_func=WAYS.__getitem__, key=f"{key}-link")
+        lengths = choose_lengths(asked.lengths, key)
+        rate = float(st.number_input(_("Requests a second"), 0.1, 1000.0, asked.rate, key=f"{key}-rate"))
+    with st.expander(_("More of the load and the machines"), key=f"{key}-more"), st.grid(3, min_column_width=170):
+        return Chosen(
+            shape=choose_model(asked.shape, key),
+            machine=choose_machine(asked.machine, key),
+            link=link,
+            lengths=lengths,
+            rate=rate,
+            requests=choose_whole(_("Requests"), 4, 200, asked.requests, f"{key}-requests"),
+            seed=choose_whole(_("Seed"), 0, 9999, asked.seed, f"{key}-seed"),
+            at_once=choose_whole(_("At once on a machine"), 1, 64, asked.at_once, f"{key}-at-once"),
+            chunk=choose_whole(_("Prompt tokens a step"), 16, 4096, asked.chunk, f"{key}-chunk"),
+        )
+
+
+def _linked(chosen: Chosen) -> dict[str, str]:
+    return {name: str(value) for name, value in msgspec.structs.asdict(chosen).items()}
+
+
+def _cards(chosen: Chosen, outcome: Mapping[Arrangement, Served]) -> None:
+    """The whole service's speed, which the arrangement hardly changes, and for the split what moved."""
+    with st.grid(3, min_column_width=180, gap="small"):
+        for arrangement in ARRANGEMENTS:
+            one = outcome[arrangement]
+            with st.container(border=True, height="stretch", gap="xsmall"):
+                st.markdown(f"**{chosen.heading(arrangement)}**")
+                st.markdown(_("{rate} tokens/s of all").format(rate=significant(one.tokens_per_s)))
+                if one.moved_bytes is not None and one.transfer_ns is not None:
+                    st.caption(
+                        _("moves {bytes} a request in {time} (medians)").format(
+                            bytes=decimal_bytes(one.moved_bytes), time=milliseconds(one.transfer_ns)
+                        )
+                    )

@@ -1,0 +1,61 @@
+"""The bytes that attention moved, as counted while it ran: recorded, beside the sums that the figure above makes."""
+
+from __future__ import annotations
+
+import msgspec
+import pandas as pd
+import streamlit as st
+
+from engine.account.kernel_records import AttentionBytes, Counted
+from lessons.filters import binary_bytes
+from views.evidence import evidence_row
+from views.kernel_recordings import attention_bytes
+from views.safe_text import code_span
+from views.words import _
+
+WAYS = {
+    "written_out": _("scores written out"),
+    "one_query": _("one query at a time"),
+    "tiled": _("tiles, as the kernel chooses them"),
+}
+
+
+def show_counts(key: str) -> None:
+    """A table of every prompt that was counted, and how."""
+    try:
+        record = attention_bytes()
+    except (OSError, msgspec.DecodeError):
+        st.caption(_("The recorded counts cannot be read."))
+        return
+    st.subheader(_("Counted while it ran"), anchor=False)
+    st.dataframe(pd.DataFrame(_columns(record)), hide_index=True, width="stretch", key=f"{key}-counts")
+    evidence_row("recorded", _how(record), key=f"{key}-counts")
+
+
+def _columns(record: AttentionBytes) -> dict[str, list[object]]:
+    counted: list[tuple[str, int, Counted]] = [
+        (prompt.shape, prompt.n_tokens, one) for prompt in record.prompts for one in prompt.ways
+    ]
+    return {
+        _("model"): [shape for shape, _n, _one in counted],
+        _("tokens"): [n for _shape, n, _one in counted],
+        _("way"): [WAYS[one.way] for _shape, _n, one in counted],
+        _("tile"): [f"{one.block_m} × {one.block_n}" if one.block_m else None for _shape, _n, one in counted],
+        _("moved"): [binary_bytes(one.total) for _shape, _n, one in counted],
+        _("bytes"): [one.total for _shape, _n, one in counted],
+        _("of these scores"): [
+            one.loaded.get("scores", 0) + one.stored.get("scores", 0) for _shape, _n, one in counted
+        ],
+    }
+
+
+def _how(record: AttentionBytes) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
+    return _(
+        "One layer, random numbers in {dtype}. The kernel ran under Triton's interpreter, which does on a CPU what "
+        "each program would do on a GPU, and every load and store was counted by the tensor that it touched. Written "
+        "out, each torch operation was counted by its operands and its result. All ways gave the same outputs. Made on "
+        "{day} with {versions} by {command}."
+    ).format(
+        dtype=record.number_type, day=record.created, versions=code_span(versions), command=code_span(record.command)
+    )

@@ -12,10 +12,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import streamlit as st
+from starlette.middleware import Middleware
 
 from views import relay
 from views.engine_link import engine_link
 from views.served_files import base_path
+from views.visitor import VisitorCookie
 
 ROOT = Path(__file__).resolve().parent
 
@@ -33,4 +35,9 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
         await asyncio.to_thread(link.close)
 
 
-app = st.App(ROOT / "views" / "main.py", routes=relay.routes(base_path()), lifespan=lifespan)
+app = st.App(
+    ROOT / "views" / "main.py",
+    routes=relay.routes(base_path()),
+    middleware=[Middleware(VisitorCookie)],
+    lifespan=lifespan,
+)

@@ -3,9 +3,10 @@
     python -m benchmarks.recall [--save lessons/measurements/recall.json]
 
 Two texts differ in a name alone, so their tokens stand at the same positions. Both are read up to the place where
-the name is asked for. There the model gets the question's tokens four times: after either text, and with the KV cache of one
-text and the recurrent states of the other (activation patching; Vig et al. 2020, Meng et al. 2022). How far the odds of
-the two names move tells how much of the planted name came through each kind of memory. Every name meets every other.
+the name is asked for. There the model gets the question's tokens four times: after either text, and with the KV cache
+of one text and the recurrent states of the other (activation patching; Vig et al. 2020, Meng et al. 2022). How far the
+odds of the two names move tells how much of the planted name came through each kind of memory. Every name meets every
+other.
 
 A table of means over the pairs; the last line is the same as JSON.
 """
@@ -95,8 +96,7 @@ def _place(readings: Readings, ids: dict[str, int], n_sentences: int, distance: 
         base, *others = (float(one[ids[a]] - one[ids[b]]) for one in odds)
         both, cache_alone, state_alone = (round(one - base, 4) for one in others)
         effects.append((both, cache_alone, state_alone))
-    both, cache_alone, state_alone = (list(column) for column in zip(*effects, strict=True))
-    return Place(n_sentences, distance, both, cache_alone, state_alone)
+    return Place(n_sentences, distance, *(list(column) for column in zip(*effects, strict=True)))
 
 
 def main(save: Annotated[Path | None, typer.Option(help="Also write the measurement to this file.")] = None) -> None:

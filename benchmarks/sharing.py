@@ -7,7 +7,9 @@ collision: three requests decode when a long prompt comes in, taken whole, then 
 
 Every setting is played once a round, the settings in turn, so that a busy moment of the machine hits all alike. A
 setting's steps are the same in every round, so each step is taken at its fastest, since other work on the machine only
-ever adds time. Prints a table and a last line of JSON; `--keep` writes what the lessons show to lessons/measurements.
+ever adds time. On a machine that others keep busy `--processor-time` counts what the one compute thread got instead of
+what the wall shows. Prints a table and a last line of JSON; `--keep` writes what the lessons show to
+lessons/measurements.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from rich.table import Table
 from engine import Engine, Request, SamplingParams
 from engine.account.hardware import cpu_name
 from engine.account.step_record import StepRow
-from engine.loop.calibrate import prompt_of
+from engine.loop.calibrate import CLOCKS, TimedBy, prompt_of
 from engine.loop.policy import Policy
 from engine.loop.run_log import RunLog
 from lessons import playback
@@ -46,41 +48,71 @@ CHUNKS = (None, 256, 64, 16)
 Play = Callable[[], Playback]
 
 
-def together(engine: Engine, copies: int) -> Playback:
+class Driver:
+    """An engine whose steps are done here, one by one, and timed by a clock of choice."""
+
+    def __init__(self, engine: Engine, timed_by: TimedBy) -> None:
+        self.engine = engine
+        self.timed_by = timed_by
+        self._clock = CLOCKS[timed_by]
+        self._first = engine.steps.count
+        self._ended_ns: list[int] = []
+        self._begun_ns = self._clock()
+        self._logs: list[RunLog] = []
+        self._came_ns: list[int] = []
+
+    def submit(self, prompt: str, sampling: SamplingParams) -> None:
+        """A request comes now."""
+        self._came_ns.append(self._now())
+        self._logs.append(self.engine.submit(Request(prompt, sampling)))
+
+    def step(self) -> None:
+        """One step."""
+        self.engine.step()
+        self._ended_ns.append(self._now())
+
+    def finish(self, name: str) -> Playback:
+        """Step until everybody has ended; the whole as a playback. A step lasts from the end of the one before."""
+        while not all(log.ended for log in self._logs):
+            self.step()
+        rows = self.engine.steps.since(self._first)
+        starts = [0, *self._ended_ns[:-1]]
+        timed = [
+            msgspec.structs.replace(row, number=number, start_ns=start, end_ns=end, planning_ns=0)
+            for number, (row, start, end) in enumerate(zip(rows, starts, self._ended_ns, strict=True))
+        ]
+        headers = [log.run.header for log in self._logs]
+        tickets = [header.ticket or 0 for header in headers]
+        return Playback(
+            name, self.engine.policy, timed, dict(zip(tickets, self._came_ns, strict=True)),
+            {ticket: len(header.prompt_tokens) for ticket, header in zip(tickets, headers, strict=True)},
+        )  # fmt: skip
+
+    def _now(self) -> int:
+        return self._clock() - self._begun_ns
+
+
+def together(engine: Engine, timed_by: TimedBy, copies: int) -> Playback:
     """The same prompt `copies` times at once, with seeds of their own."""
     engine.policy = Policy()
-    first = engine.steps.count
-    samplings = [
-        SamplingParams(temperature=0.7, seed=seed, max_new_tokens=NEW_TOKENS, ignore_eos=True) for seed in range(copies)
-    ]
-    logs = [engine.submit(Request(PROMPT, sampling)) for sampling in samplings]
-    while not all(log.ended for log in logs):
-        engine.step()
-    return _taken(f"{copies} at once", engine, logs, first)
+    driver = Driver(engine, timed_by)
+    for seed in range(copies):
+        sampling = SamplingParams(temperature=0.7, seed=seed, max_new_tokens=NEW_TOKENS, ignore_eos=True)
+        driver.submit(PROMPT, sampling)
+    return driver.finish("one alone" if copies == 1 else f"{copies} at once")
 
 
-def collision(engine: Engine, chunk: int | None) -> Playback:
+def collision(engine: Engine, timed_by: TimedBy, chunk: int | None) -> Playback:
     """Decoders at work, then a long prompt."""
     engine.policy = Policy("continuous" if chunk is None else "decode_first", chunk=chunk)
-    first = engine.steps.count
-    sampling = SamplingParams(max_new_tokens=DECODER_TOKENS, ignore_eos=True)
-    logs = [engine.submit(Request(PROMPT, sampling)) for _ in range(DECODERS)]
+    driver = Driver(engine, timed_by)
+    for _ in range(DECODERS):
+        driver.submit(PROMPT, SamplingParams(max_new_tokens=DECODER_TOKENS, ignore_eos=True))
     for _ in range(BEFORE):
-        engine.step()
-    logs.append(
-        engine.submit(
-            Request(prompt_of(engine, LONG_PROMPT), SamplingParams(max_new_tokens=LONG_NEW_TOKENS, ignore_eos=True))
-        )
-    )
-    while not all(log.ended for log in logs):
-        engine.step()
-    return _taken("whole" if chunk is None else f"chunks of {chunk}", engine, logs, first)
-
-
-def _taken(name: str, engine: Engine, logs: Sequence[RunLog], first: int) -> Playback:
-    found = playback.of_engine(name, engine.policy, [log.run for log in logs], engine.steps.since(first))
-    assert found is not None
-    return found
+        driver.step()
+    text = prompt_of(engine, LONG_PROMPT)
+    driver.submit(text, SamplingParams(max_new_tokens=LONG_NEW_TOKENS, ignore_eos=True))
+    return driver.finish("whole" if chunk is None else f"chunks of {chunk}")
 
 
 def best_of(plays: list[Play], rounds: int) -> list[Playback]:
@@ -90,35 +122,23 @@ def best_of(plays: list[Play], rounds: int) -> list[Playback]:
 
 
 def at_their_fastest(rounds: Sequence[Playback]) -> Playback:
-    """One playback of several that did the same steps, each step (and the pause before it) as short as it ever was.
+    """One playback of several that did the same steps, each step as short as it ever was.
 
     Raises ValueError if they did not do the same.
     """
     first = rounds[0]
     rows: list[StepRow] = []
+    moved = {0: 0}
     now = 0
     for same in zip(*(one.rows for one in rounds), strict=True):
         if len({tuple((share.phase, share.n_tokens) for share in row.shares) for row in same}) > 1:
             raise ValueError("The rounds did not plan the same steps.")
-        number = len(rows)
-        start = now + min(one.rows[number].start_ns - (one.rows[number - 1].end_ns if number else 0) for one in rounds)
-        now = start + min(row.end_ns - row.start_ns for row in same)
-        planning = min(row.planning_ns for row in same)
-        rows.append(
-            msgspec.structs.replace(first.rows[number], number=number, start_ns=start, end_ns=now, planning_ns=planning)
-        )
-    begun = {share.ticket: row.start_ns for row in reversed(rows) for share in row.shares}
-    waits = [_waits(one) for one in rounds]
-    arrivals = {
-        ticket: max(0, begun[ticket] - min(each[place] for each in waits))
-        for place, ticket in enumerate(first.arrivals)
-    }
+        start, now = now, now + min(row.end_ns - row.start_ns for row in same)
+        rows.append(msgspec.structs.replace(same[0], start_ns=start, end_ns=now))
+        moved[same[0].end_ns] = now
+    # A request comes between two steps: at the end of the last one that had ended by then.
+    arrivals = {ticket: moved[max(end for end in moved if end <= at)] for ticket, at in first.arrivals.items()}
     return msgspec.structs.replace(first, rows=rows, arrivals=arrivals)
-
-
-def _waits(one: Playback) -> list[int]:
-    """From each request's arrival to the start of its first step, in order of tickets."""
-    return [next(one.shares_of(ticket))[0].start_ns - at for ticket, at in one.arrivals.items()]
 
 
 def stall_ns(one: Playback) -> int:
@@ -138,14 +158,21 @@ def main(
     what: Annotated[list[str], typer.Argument(help="together, collision, or both.")],
     model: Annotated[str, typer.Option(help="Name or folder of the model.")] = "story",
     rounds: Annotated[int, typer.Option(min=1, help="How often every setting is played.")] = 15,
+    threads: Annotated[int | None, typer.Option(min=1, help="Compute threads; by default two.")] = None,
+    processor_time: Annotated[
+        bool, typer.Option("--processor-time", help="Count what the compute thread got, not what the wall shows.")
+    ] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Write what the lessons show.")] = False,
 ) -> None:
     """Measure; prints a table and a last line of JSON."""
-    engine = Engine.load(model)
+    if processor_time and threads != 1:
+        raise typer.BadParameter("Processor time counts one thread: add --threads 1.")
+    timed_by: TimedBy = "processor" if processor_time else "wall"
+    engine = Engine.load(model, threads=threads)
     device = engine.run(Request("Once", SamplingParams(max_new_tokens=1))).header.device
     scenes: dict[str, list[Play]] = {
-        "together": [partial(together, engine, n) for n in COPIES],
-        "collision": [partial(collision, engine, chunk) for chunk in CHUNKS],
+        "together": [partial(together, engine, timed_by, n) for n in COPIES],
+        "collision": [partial(collision, engine, timed_by, chunk) for chunk in CHUNKS],
     }
     table = Table(title=f"{engine.shape.name} on {cpu_name()}, {device.threads} threads; ms; fastest of {rounds}")
     for name in ("", "tokens/s of all", "median gap", "longest gap", "first token of the last"):
@@ -159,7 +186,7 @@ def main(
         for cells in results[name]:
             table.add_row(*cells)
         if keep:
-            how = f"python -m benchmarks.sharing {name}: each step at the fastest of {rounds} rounds"
+            how = f"python -m benchmarks.sharing {name}, {timed_by} time: each step at the fastest of {rounds} rounds"
             playback.save(
                 name,
                 Measurement(

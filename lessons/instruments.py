@@ -82,6 +82,18 @@ INSTRUMENTS: dict[str, Instrument] = {
         "What any model keeps", "KV cache and state of any model at any length, by layer, and other ways of keeping.",
         settings={"shape": ANY_SHAPE, "own": OWN, "positions": r"[1-9]\d{0,5}"},
     ),
+    "roofline": Instrument(
+        "The roofline", "What a machine allows at most, and passes under it: operations a byte, operations a second.",
+        settings={"shape": ANY_SHAPE, "own": OWN, "machine": MACHINE},
+        publishes={
+            f"{phase}_{what}": kind
+            for phase in ("prefill", "decode")
+            for what, kind in {
+                "intensity": "ratio", "rate": "operations a second", "bandwidth": "bytes a second", "bytes": "bytes",
+                "operations": "count", "share": "ratio",
+            }.items()
+        },
+    ),
     "what-if": Instrument(
         "What if", "Any model on any machine: what it holds, what a step reads, and the times that follow at best.",
         settings={
@@ -155,6 +167,37 @@ INSTRUMENTS: dict[str, Instrument] = {
                 for arrangement in ("whole", "chunks", "split")
                 for what in ("ttft", "ttft_p99", "gap", "gap_p99", "gap_worst", "rate")
             },
+        },
+    ),
+    "percentiles": Instrument(
+        "Percentiles of a service", "Waits by prompt length and by concurrency, beside the mean that hides them.",
+        settings={
+            "shape": SHAPE, "machine": MACHINE, "policy": POLICY, "at_once": r"[1-9]|[1-9]\d|1\d\d|2[0-4]\d|25[0-6]",
+            "chunk": r"\d{1,4}", "process": "poisson|constant|bursts", "rate": NUMBER, "requests": r"[1-9]\d{0,2}",
+            "lengths": f"{LENGTHS}|fixed", "prompt": r"[1-9]\d{0,4}", "reply": r"[1-9]\d{0,3}", "seed": r"\d{1,4}",
+            "limit_ms": r"[1-9]\d{0,5}",
+        },
+        publishes={
+            "requests": "count", "beyond": "count", "good_share": "ratio", "rate": "rate", "limit": "time",
+            **dict.fromkeys(
+                (
+                    "queue_mean", "queue_p99", "prefill_p50", "prefill_p99", "ttft_mean", "ttft_p50", "ttft_p90",
+                    "ttft_p99", "ttft_worst", "gap_mean", "gap_p50", "gap_p99", "gap_worst", "short_ttft_p50",
+                    "long_ttft_p50",
+                ),
+                "time",
+            ),
+        },
+    ),
+    "state": Instrument(
+        "Inside the fixed state", "How long each head keeps, what a token erases and writes, where a name survives.",
+        settings={"part": "heads|recall|try"},
+        publishes={
+            "heads": "count", "shortest": "ratio", "median": "ratio", "longest": "ratio", "longest_layer": "count",
+            "longest_head": "count", "under_two": "count", "left_near": "ratio", "left_far": "ratio",
+            "name_pairs": "count", "name_near": "count", "name_far": "count", "name_shift_near": "ratio",
+            "name_shift_far": "ratio", "name_times_near": "ratio", "name_times_far": "ratio",
+            "name_cache_share": "ratio", "name_state_share": "ratio",
         },
     ),
 }  # fmt: skip

@@ -1,7 +1,7 @@
 """The recall experiment: a story plants a name, a quiet stretch of text follows, and then the name is asked for.
 
 The same words for everybody: the benchmark that took the kept measurement (benchmarks/recall.py) and whoever tries it
-on a page. What is asked is the odds of the name, not a sentence: a model of this size talks about anything but the question.
+on a page. What is looked at is the odds of the name, not an answer: a model of this size does not answer questions.
 """
 
 from __future__ import annotations

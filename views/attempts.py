@@ -1,37 +1,42 @@
-"""A learner's answers: guesses that count once they are committed, and every attempt at a question, kept in order."""
+"""A learner's answers: guesses that count once they are committed, and every attempt at a question, kept in order.
+
+They are in the session while a page is open, and for good under the browser's random name (views/visitor.py).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import streamlit as st
 
 from lessons.questions import Answer
+from views.attempt_store import Attempt
+from views.visitor import attempt_store, browser
 
-
-@dataclass(frozen=True)
-class Attempt:
-    """One answer. `right` is None for a guess: whether it was right, its run decides. `answer` None: passed over."""
-
-    lesson: str
-    question: str
-    answer: Answer | None
-    right: bool | None
-    at: datetime
+__all__ = ["Attempt", "attempts", "forget", "keep", "last", "of_lesson"]
 
 
 def keep(lesson: str, question: str, answer: Answer | None, right: bool | None = None) -> Attempt:
-    """Add an attempt to the session's list; earlier ones stay."""
+    """Add an attempt to the list; earlier ones stay."""
     attempt = Attempt(lesson, question, answer, right, datetime.now(UTC))
     attempts().append(attempt)
+    if name := browser():
+        attempt_store().save(name, attempt)
     return attempt
 
 
 def attempts() -> list[Attempt]:
-    """Every attempt of this session, oldest first."""
-    kept: list[Attempt] = st.session_state.setdefault("attempts", [])
+    """Every attempt of this visitor, oldest first; read from the store once a session."""
+    if "attempts" not in st.session_state:
+        name = browser()
+        st.session_state["attempts"] = attempt_store().load(name) if name else []
+    kept: list[Attempt] = st.session_state["attempts"]
     return kept
+
+
+def forget() -> None:
+    """Drop the session's list and whatever depends on it: what the store has for this browser is read anew."""
+    st.session_state.clear()
 
 
 def of_lesson(lesson: str) -> list[Attempt]:

@@ -7,6 +7,7 @@ import streamlit as st
 from lessons.catalogue import lessons
 from lessons.structure import Lesson
 from views import attempts
+from views.own_work import show_own_work
 from views.site import course_page, lesson_page
 from views.words import _
 
@@ -27,10 +28,11 @@ def show_course() -> None:
             st.markdown(lesson.front.question)
             about = _("about {minutes} minutes").format(minutes=lesson.front.minutes)
             st.caption(f"{about} · {progress(lesson)}")
+    show_own_work()
 
 
 def progress(lesson: Lesson) -> str:
-    """How far a learner has come in this session: by the questions tried, and the checks answered right."""
+    """How far a learner has come: by the questions tried, and the checks answered right."""
     checks = {block.argument for block in lesson.named("check")}
     asked = checks | {block.argument for block in lesson.named("predict")}
     own = attempts.of_lesson(lesson.slug)

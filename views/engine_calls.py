@@ -15,6 +15,7 @@ from engine.account.trace_record import TraceRecord
 from engine.serve import wire
 from engine.serve.client import EngineRefused, EngineUnavailable
 from views.engine_link import engine_link
+from views.visitor import keep_run
 from views.words import _
 
 
@@ -38,11 +39,13 @@ def start_run(prompt: str, sampling: Sampling, serving: Serving = wire.DEFAULT_S
     """Ask the engine for a run, waiting a while for one that is still loading."""
     try:
         with st.spinner(_("Sending the prompt to the engine"), show_time=False):
-            return Started(engine_link().submit(prompt, sampling, serving=serving))
+            run_id = engine_link().submit(prompt, sampling, serving=serving)
     except EngineRefused as no:
         return Started(None, no.message)
     except EngineUnavailable:
         return Started(None, engine_notice() or _DOWN)
+    keep_run(run_id)
+    return Started(run_id)
 
 
 def find_run(run_id: str) -> Found:

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 import streamlit as st
 
@@ -122,11 +122,24 @@ class EngineLink:
             if no.code != "unknown_run":
                 raise
 
+    def delete(self, run_ids: list[str]) -> None:
+        """Delete runs for whoever asked for them: those that still go on are stopped, and none is shown again.
+
+        Raises `sqlite3.Error` or `OSError`.
+        """
+        self.hubs.forget(run_ids)
+        self.store.delete(run_ids)
+        for run_id in run_ids:
+            with suppress(EngineRefused):
+                self.cancel(run_id)
+
     def run(self, run_id: str) -> Run | None:
         """A run's record as far as it is known, from wherever it is held; None if it is held nowhere.
 
         Raises EngineUnavailable if it could only be at an engine that does not answer.
         """
+        if self.hubs.is_deleted(run_id):
+            return None
         hub = self.hubs.held(run_id)
         record = hub.record if hub and hub.ended else self.store.load(run_id)
         if record is not None:

@@ -31,7 +31,7 @@ def moved_figure(shape: ModelShape, link: Link, at: int, theme: Theme) -> Drawn:
             go.Scatter(
                 x=lengths, y=[value / 1e6 for value in values], name=name, stackgroup="moved", mode="lines",
                 line={"color": colour, "width": 2},
-                fillpattern={"shape": pattern, "fgcolor": colour, "bgcolor": "rgba(0,0,0,0)", "size": 8, "solidity": 0.2},
+                fillpattern={"shape": pattern, "fgcolor": colour, "bgcolor": "rgba(0,0,0,0)", "size": 8},
                 hovertemplate="%{x:,}: %{y:,.0f} MB<extra>" + name + "</extra>",
             )
         )  # fmt: skip
@@ -53,8 +53,8 @@ def moved_figure(shape: ModelShape, link: Link, at: int, theme: Theme) -> Drawn:
         description=label.replace("<br>", " ") + ".",
         evidence="computed",
         how=_(
-            "KV cache: full-attention layers × 2 × key-value heads × head size × bytes, for each prompt token. State and "
-            "convolution windows: one size. Time: bytes ÷ the link's rate in one direction ({source}, {dated}); no "
+            "KV cache: full-attention layers × 2 × key-value heads × head size × bytes, for each prompt token. State "
+            "and convolution windows: one size. Time: bytes ÷ the link's rate in one direction ({source}, {dated}); no "
             "latency is added, and nobody else uses the link."
         ).format(source=link.source, dated=link.dated),
         table=transfer_table(shape, sorted({*LENGTHS, at})),

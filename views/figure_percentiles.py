@@ -85,8 +85,9 @@ def _draw(figure: go.Figure, panel: Panel, place: int, theme: Theme) -> None:
         )
         axis = "" if place == 1 else str(place)
         figure.add_annotation(
-            x=log10(panel.mean_ns / 1e6), y=1, xref=f"x{axis}", yref=f"y{axis} domain", yanchor="bottom", showarrow=False,
             text=_("mean {time}").format(time=milliseconds(panel.mean_ns)), font={"size": 12, "color": FAINT[theme]},
+            x=log10(panel.mean_ns / 1e6), y=1, xref=f"x{axis}", yref=f"y{axis} domain", yanchor="bottom",
+            showarrow=False,
         )  # fmt: skip
 
 

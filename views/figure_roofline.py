@@ -17,7 +17,12 @@ from views.palette import COLOURS, Theme
 from views.words import _
 
 X_RANGE = (-1, 4)
-"""0.1 to 10,000 operations a byte, for every machine."""
+"""Powers of ten: 0.1 to 10,000 operations a byte, for every machine."""
+
+ROOM = 0.25
+"""Powers of ten beyond the last one, so that a flat roof and what stands at the end are seen."""
+CROWDED = 1_000
+"""From this intensity on a dot's name stands to its left."""
 
 SYMBOLS: dict[Phase, str] = {"prefill": "square", "decode": "circle"}
 _RATES = ((1e15, "PFLOP/s"), (1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"), (1e3, "kFLOP/s"))
@@ -41,11 +46,12 @@ def roofline_figure(
             _add_dots(figure, own, phase, theme, computed=computed)
     decades = range(low, high + 1)
     figure.update_xaxes(
-        type="log", range=list(X_RANGE), title_text=_("operations for each byte moved"),
-        tickvals=[10**n for n in range(X_RANGE[0], X_RANGE[1] + 1)], ticktext=["0.1", "1", "10", "100", "1,000", "10,000"],
+        type="log", range=[X_RANGE[0], X_RANGE[1] + ROOM], title_text=_("operations for each byte moved"),
+        tickvals=[10**n for n in range(X_RANGE[0], X_RANGE[1] + 1)],
+        ticktext=["0.1", "1", "10", "100", "1,000", "10,000"],
     )  # fmt: skip
     figure.update_yaxes(
-        type="log", range=[low, high], tickvals=[10**n for n in decades], ticktext=[rate(10**n) for n in decades]
+        type="log", range=[low, high + ROOM], tickvals=[10**n for n in decades], ticktext=[_tick(n) for n in decades]
     )
     figure.update_layout(
         showlegend=True, legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "font": {"size": 13}}
@@ -69,8 +75,13 @@ def rate(operations_per_s: float) -> str:
     return f"{significant(operations_per_s)} FLOP/s"
 
 
+def _tick(power: int) -> str:
+    size, unit = next((one for one in _RATES if 10**power >= one[0]), (1.0, "FLOP/s"))
+    return f"{10**power / size:,.0f} {unit}"
+
+
 def _add_roof(figure: go.Figure, machine: Hardware, theme: Theme) -> None:
-    left, right = (10.0**end for end in X_RANGE)
+    left, right = 10.0 ** X_RANGE[0], 10.0 ** (X_RANGE[1] + ROOM)
     xs = sorted({left, min(max(machine.ridge, left), right), right})
     figure.add_trace(
         go.Scatter(
@@ -95,7 +106,8 @@ def _add_dots(figure: go.Figure, dots: Sequence[Dot], phase: Phase, theme: Theme
             x=[dot.intensity for dot in dots], y=[dot.operations_per_s for dot in dots],
             mode="markers+text" if computed else "markers",
             name=_("{phase}, at best").format(phase=phase) if computed else phase,
-            text=[dot.name for dot in dots], textposition="bottom right",
+            text=[dot.name for dot in dots],
+            textposition=["bottom left" if dot.intensity > CROWDED else "bottom right" for dot in dots],
             textfont={"color": COLOURS[theme][phase], "size": 13},
             marker={"color": COLOURS[theme][phase], "symbol": symbol, "size": 11, "line": {"width": 2}},
             hovertemplate="%{text}: %{x:.3g} · %{y:.3g}<extra></extra>",
@@ -111,7 +123,7 @@ def _y_range(dots: Sequence[Dot], machine: Hardware | None) -> tuple[int, int]:
     if not heights:
         return 9, 12
     low, high = floor(log10(min(heights))), ceil(log10(max(heights)))
-    return low, max(high, low + 1)
+    return min(low, high - 2), high
 
 
 def _description(dots: Sequence[Dot], machine: Hardware | None) -> str:

@@ -7,7 +7,7 @@ run has gone unwatched. What a hub holds outlives the engine: a run whose engine
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator
 from contextlib import aclosing, contextmanager
 from typing import Protocol
 
@@ -30,6 +30,7 @@ _LOST = (
     "The engine is started again by itself: run the prompt once more."
 )
 _UNREACHABLE = "The engine does not answer, so this run cannot be read now. Try again in a moment."
+_DELETED = Fault("unknown_run", "This run has been deleted.")
 
 
 class _Label(msgspec.Struct):
@@ -79,6 +80,13 @@ class RunHub:
         hub = cls(run_id, source)
         hub.lines = [bytes(event) for event in msgspec.json.decode(record, type=_Saved).events]
         hub.ended = True
+        return hub
+
+    @classmethod
+    def refused(cls, run_id: str, why: Fault, source: Source) -> RunHub:
+        """A hub that has no log to show."""
+        hub = cls(run_id, source)
+        hub.refusal = why
         return hub
 
     @property
@@ -173,6 +181,17 @@ class Hubs:
         self._save = save
         self._hubs: dict[str, RunHub] = {}
         self._saving: set[asyncio.Task[bool]] = set()
+        self._deleted: set[str] = set()
+
+    def forget(self, run_ids: Collection[str]) -> None:
+        """Never show or keep these runs again, though the engine may still have them for a while. Any thread."""
+        self._deleted.update(run_ids)
+        for run_id in run_ids:
+            self._hubs.pop(run_id, None)
+
+    def is_deleted(self, run_id: str) -> bool:
+        """Whether the person whose run it was has deleted it. Any thread."""
+        return run_id in self._deleted
 
     def held(self, run_id: str) -> RunHub | None:
         """The hub if there is one already. Any thread."""
@@ -180,6 +199,8 @@ class Hubs:
 
     async def open(self, run_id: str) -> RunHub:
         """The hub of this run: the one that is there, one of a kept record, or a new one that asks the engine."""
+        if self.is_deleted(run_id):
+            return RunHub.refused(run_id, _DELETED, self._source)
         if (hub := self._hubs.get(run_id)) and hub.refusal is None:
             return hub
         record = await asyncio.to_thread(self._load, run_id)
@@ -191,6 +212,8 @@ class Hubs:
         return hub
 
     def _keep(self, hub: RunHub) -> None:
+        if self.is_deleted(hub.run_id):
+            return
         task = asyncio.create_task(asyncio.to_thread(self._save, hub.run_id, hub.record))
         self._saving.add(task)
         task.add_done_callback(self._saving.discard)

@@ -1,29 +1,25 @@
 """The finished runs that the app keeps, so that a link to a run works after the engine has forgotten it.
 
 One SQLite file in the user's data folder: records only (a record holds the prompt), nothing about who asked. Kept for
-30 days and up to a size, whichever is less. A disk that is full or read-only costs the keeping and nothing else: it is
-logged once.
+30 days and up to a size, whichever is less. Learners' answers lie in the same file (views/attempt_store.py).
 
-    python -m views.store where     where the file is, and how many runs it holds
-    python -m views.store delete    delete what is kept
+    python -m views.store where     where the file is, and how much it holds
+    python -m views.store delete    delete all that is kept, runs and answers
 """
 
 from __future__ import annotations
 
-import logging
-import os
 import sqlite3
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TypeVar
 
-import platformdirs
 import typer
 
-KEEP_DAYS = 30
+from views.attempt_store import AttemptStore
+from views.database import KEEP_DAYS, Database
+
 MAX_BYTES = 256_000_000
 """Compressed records, all together."""
 
@@ -36,16 +32,6 @@ CREATE TABLE IF NOT EXISTS runs (
 CREATE INDEX IF NOT EXISTS runs_by_age ON runs (saved_at);
 """
 
-_T = TypeVar("_T")
-
-_log = logging.getLogger(__name__)
-
-
-def home() -> Path:
-    """The folder of what the app keeps: TWOSPEEDS_HOME, or the system's place for a user's data."""
-    chosen = os.environ.get("TWOSPEEDS_HOME")
-    return Path(chosen) if chosen else platformdirs.user_data_path("two-speeds", appauthor=False)
-
 
 class RunStore:
     """Safe to use from any thread and from several processes. No method but `delete` raises."""
@@ -53,22 +39,22 @@ class RunStore:
     def __init__(
         self, folder: Path | None = None, max_bytes: int = MAX_BYTES, clock: Callable[[], float] = time.time
     ) -> None:
-        self.path = (folder or home()) / "runs.sqlite3"
+        self._database = Database(folder, _SCHEMA, "finished runs")
+        self.path = self._database.path
         self._max_bytes = max_bytes
         self._clock = clock
-        self._complained = False
 
     def save(self, run_id: str, record: bytes) -> bool:
         """Keep a run's saved form (`engine.account.record_file.dumps`); False if it could not be kept."""
-        return self._attempt(lambda: self._save(run_id, record), otherwise=False)
+        return self._database.attempt(lambda: self._save(run_id, record), otherwise=False)
 
     def load(self, run_id: str) -> bytes | None:
         """The saved form, or None if it is not kept."""
-        return self._attempt(lambda: self._load(run_id), otherwise=None)
+        return self._database.attempt(lambda: self._load(run_id), otherwise=None)
 
     def count(self) -> int:
         """How many runs are kept."""
-        return self._attempt(self._count, otherwise=0)
+        return self._database.attempt(self._count, otherwise=0)
 
     def delete(self, run_ids: Iterable[str] | None = None) -> int:
         """Delete these runs, or all; returns how many there were.
@@ -78,22 +64,13 @@ class RunStore:
         """
         if not self.path.exists():
             return 0
-        with self._open() as database:
-            database.execute("PRAGMA secure_delete = ON")
+        with self._database.deleting() as database:
             if run_ids is None:
-                gone = database.execute("DELETE FROM runs").rowcount
-            else:
-                gone = sum(
-                    database.execute("DELETE FROM runs WHERE run_id = ?", (one,)).rowcount for one in set(run_ids)
-                )
-            database.commit()
-            database.execute("VACUUM")
-            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return gone
+                return database.execute("DELETE FROM runs").rowcount
+            return sum(database.execute("DELETE FROM runs WHERE run_id = ?", (one,)).rowcount for one in set(run_ids))
 
     def _save(self, run_id: str, record: bytes) -> bool:
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with self._open() as database, database:
+        with self._database.writing() as database:
             row = (run_id, self._clock(), zlib.compress(record))
             database.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?)", row)
             self._drop_old(database)
@@ -106,53 +83,30 @@ class RunStore:
         database.execute(f"DELETE FROM runs WHERE run_id IN ({too_much})", (self._max_bytes,))
 
     def _load(self, run_id: str) -> bytes | None:
-        if not self.path.exists():
-            return None
-        with self._open() as database:
-            row = database.execute("SELECT record FROM runs WHERE run_id = ?", (run_id,)).fetchone()
+        with self._database.reading() as database:
+            row = database and database.execute("SELECT record FROM runs WHERE run_id = ?", (run_id,)).fetchone()
         return zlib.decompress(row[0]) if row else None
 
     def _count(self) -> int:
-        if not self.path.exists():
-            return 0
-        with self._open() as database:
-            return int(database.execute("SELECT count(*) FROM runs").fetchone()[0])
-
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        # A connection a call: threads and the delete command never share one, and opening it costs little.
-        database = sqlite3.connect(self.path, timeout=5)
-        try:
-            database.execute("PRAGMA journal_mode = WAL")
-            database.executescript(_SCHEMA)
-            yield database
-        finally:
-            database.close()
-
-    def _attempt(self, work: Callable[[], _T], otherwise: _T) -> _T:
-        try:
-            return work()
-        except (sqlite3.Error, OSError, zlib.error) as error:
-            if not self._complained:
-                self._complained = True
-                _log.warning("finished runs cannot be kept in %s (%s); the app goes on without", self.path, error)
-            return otherwise
+        with self._database.reading() as database:
+            return int(database.execute("SELECT count(*) FROM runs").fetchone()[0]) if database else 0
 
 
-_commands = typer.Typer(help="The finished runs that the app keeps.", add_completion=False)
+_commands = typer.Typer(help="The finished runs and learners' answers that the app keeps.", add_completion=False)
 
 
 @_commands.command()
 def where() -> None:
-    """Say where the runs are kept, and how many."""
+    """Say where runs and answers are kept, and how many."""
     store = RunStore()
-    typer.echo(f"{store.path}: {store.count()} runs")
+    typer.echo(f"{store.path}: {store.count()} runs, {AttemptStore().count()} answers")
 
 
 @_commands.command()
 def delete() -> None:
-    """Delete all runs that are kept."""
-    typer.echo(f"Deleted {RunStore().delete()} runs.")
+    """Delete all runs and answers that are kept."""
+    answers = AttemptStore().delete_all()
+    typer.echo(f"Deleted {RunStore().delete()} runs and {answers} answers.")
 
 
 if __name__ == "__main__":

@@ -20,26 +20,22 @@ import threading
 import time
 from typing import Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from engine.account.cost import Rates
-from engine.account.record import DraftSource, ModelShape, Run
+from engine.account.record import ModelShape, Run
 from engine.account.trace_record import TraceRecord
-from engine.loop.drafting.acceptance import verify
-from engine.loop.drafting.prompt_lookup import PromptLookup
+from engine.loop.choosing import choose_all
+from engine.loop.drafting.drafters import Drafters
 from engine.loop.idle import IdleJobs
 from engine.loop.live_run import LiveRun
 from engine.loop.parts import Computes, Drafts, Tokenizes
 from engine.loop.policy import Policy
 from engine.loop.recorder import Recorder, Reused
 from engine.loop.request import Request, RequestError, SamplingParams, read_prompt
-from engine.loop.result import Choice, Result
+from engine.loop.result import Result
 from engine.loop.room import Usage
 from engine.loop.run_log import Bell, RunLog
-from engine.loop.sampler import NotFinite
 from engine.loop.scheduler import BatchRow, Scheduler
-from engine.loop.sequence import Part, Sequence, StepPlan
+from engine.loop.sequence import Sequence, StepPlan
 from engine.loop.step_log import StepLog
 from engine.loop.threads import Neighbours
 
@@ -73,9 +69,7 @@ class Engine:
         self._runner = runner
         self._rates = Rates.of(shape)
         self._scheduler = Scheduler(policy, runner)
-        self._drafters: dict[DraftSource, Drafts] = {"prompt_lookup": PromptLookup()}
-        if draft_model is not None:
-            self._drafters["model"] = draft_model
+        self._drafters = Drafters(draft_model)
         self._record_passes = record
         self.steps = StepLog(clock)
         self._tickets = itertools.count(1)
@@ -160,7 +154,7 @@ class Engine:
         arrival_ns = clock()
         tokenizer = self.tokenizer
         prompt_ids = read_prompt(request, tokenizer.encode, tokenizer.longest_token_bytes, self.context_length)
-        self._check_drafts(request)
+        self._drafters.check(request)
         run_id = request.request_id or secrets.token_hex(16)
         sequence = Sequence(
             run_id, list(prompt_ids), len(prompt_ids), request.sampling.max_new_tokens,
@@ -213,13 +207,13 @@ class Engine:
         """One step: plan, compute, sample and record. False when there was nothing to do."""
         with self._stepping:
             planning_ns = clock()
-            self._guess()
+            self._drafters.guess(self._scheduler.running)
             plan = self._plan()
             start_ns = clock()
             if not plan.parts:
                 return bool(plan.cancelled or plan.preempted)
             try:
-                results = self._sample(plan, self._runner.compute(plan))
+                results = choose_all(plan, self._runner.compute(plan), self._ends, clock)
                 self._runner.settle(plan, [result.accepted for result in results])
                 self.steps.note(plan, results, self._runner.usage(), planning_ns, start_ns)
                 self._record(plan, results, start_ns)
@@ -291,15 +285,6 @@ class Engine:
         with self._stepping:
             return self._idle.advance()
 
-    def _guess(self) -> None:
-        """Let those who want drafts have some for the coming step."""
-        for sequence in self._scheduler.running:
-            source = sequence.serving.drafts
-            # The pass gives a token of its own, so one draft fewer than tokens are wanted is of use.
-            useful = min(sequence.serving.n_drafts, sequence.max_new_tokens - sequence.n_new - 1)
-            if source != "none" and useful > 0 and sequence.phase == "decode" and not sequence.cancelled:
-                sequence.drafts = self._drafters[source].propose(sequence, useful)
-
     def _plan(self) -> StepPlan:
         with self._lock:
             plan = self._scheduler.plan()
@@ -321,26 +306,8 @@ class Engine:
         elif sequence.n_refill > sequence.n_prompt:
             self._live[sequence.run_id].recorder.admitted(now, None)
 
-    def _sample(self, plan: StepPlan, logits: NDArray[np.float32]) -> list[Result]:
-        results, row = [], 0
-        for part in plan.parts:
-            results.append(self._sample_one(part, logits[row : row + part.n_logits]))
-            row += part.n_logits
-        return results
-
-    def _sample_one(self, part: Part, rows: NDArray[np.float32]) -> Result:
-        if not len(rows):
-            return Result((), clock())
-        live, n_new = self._live[part.sequence.run_id], part.sequence.n_new
-
-        def ends(token_id: int, n: int) -> bool:
-            return live.finish_reason(token_id, n_new + n, self.tokenizer.eos_ids) is not None
-
-        try:
-            token_ids = verify(rows, part.drafts, live.request.sampling, len(part.sequence.tokens), ends)
-        except NotFinite as error:
-            return Result((), clock(), str(error))
-        return Result([Choice(token_id, row) for token_id, row in zip(token_ids, rows, strict=False)], clock())
+    def _ends(self, sequence: Sequence, token_id: int, n_new: int) -> bool:
+        return self._live[sequence.run_id].finish_reason(token_id, n_new, self.tokenizer.eos_ids) is not None
 
     def _record(self, plan: StepPlan, results: list[Result], start_ns: int) -> None:
         step_weight_bytes = self._rates.weight_bytes(plan.n_tokens, plan.n_logits)
@@ -370,17 +337,11 @@ class Engine:
 
     def _leave(self, sequence: Sequence) -> LiveRun:
         """Tell those behind a sequence that it has left; its last event is written by the caller."""
-        if sequence.serving.drafts != "none":
-            self._drafters[sequence.serving.drafts].forget(sequence)
+        self._drafters.forget(sequence)
         live = self._live.pop(sequence.run_id)
         for waiting, ahead in self._scheduler.waiting():
             self._live[waiting.run_id].moved_up(ahead, clock())
         return live
-
-    def _check_drafts(self, request: Request) -> None:
-        source = request.serving.drafts
-        if source != "none" and source not in self._drafters:
-            raise RequestError("no_draft_model", "No draft model is loaded here. Use prompt lookup, or no drafts.")
 
     def _check_open(self, run_id: str) -> None:
         if self._closed:

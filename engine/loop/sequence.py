@@ -86,42 +86,34 @@ class Sequence:
         self.drafts, self.checkpoint_at = (), []
 
 
-@dataclass(frozen=True)
 class Part:
-    """One sequence's share in a step: its next `n_tokens` tokens, and after them drafts."""
+    """One sequence's share in a step: its next known tokens, and after them drafts.
 
-    sequence: Sequence
-    n_tokens: int
-    """Known tokens, drafts not counted."""
-    phase: Phase
-    drafts: Many[Draft] = ()
+    Worked out once, when the step is planned: it is asked for its sizes many times, and a step has microseconds.
+    """
 
-    @property
-    def start(self) -> int:
+    __slots__ = ("drafts", "gives_token", "n_logits", "n_rows", "n_tokens", "phase", "sequence", "start")
+
+    def __init__(self, sequence: Sequence, n_tokens: int, phase: Phase, drafts: Many[Draft] = ()) -> None:
+        self.sequence = sequence
+        self.n_tokens = n_tokens
+        """Known tokens, drafts not counted."""
+        self.phase = phase
+        self.drafts = drafts
+        self.start = sequence.n_held
         """Position of the first token."""
-        return self.sequence.n_held
-
-    @property
-    def n_rows(self) -> int:
+        self.n_rows = n_tokens + len(drafts)
         """Tokens that go in."""
-        return self.n_tokens + len(self.drafts)
+        self.gives_token = sequence.n_held + n_tokens == len(sequence.tokens)
+        """Only the pass that takes in the newest known token tells the next one."""
+        self.n_logits = 1 + len(drafts) if self.gives_token else 0
+        """Positions whose odds are asked for: the newest known token's, and every draft's."""
 
     @property
     def token_ids(self) -> list[int]:
         """The tokens that go in, drafts last."""
-        held = self.sequence.n_held
-        known = self.sequence.tokens[held : held + self.n_tokens]
+        known = self.sequence.tokens[self.start : self.start + self.n_tokens]
         return known + [draft.token_id for draft in self.drafts] if self.drafts else known
-
-    @property
-    def gives_token(self) -> bool:
-        """Only the pass that takes in the newest known token tells the next one."""
-        return self.sequence.n_held + self.n_tokens == len(self.sequence.tokens)
-
-    @property
-    def n_logits(self) -> int:
-        """Positions whose odds are asked for: the newest known token's, and every draft's."""
-        return 1 + len(self.drafts) if self.gives_token else 0
 
 
 @dataclass(frozen=True)

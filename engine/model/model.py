@@ -67,7 +67,11 @@ class Model:
         dispatch.prepare()
         self.config = config
         self.kv_dtype = kv_dtype
-        quantizer = Quantizer(weights)
+        quantizer = Quantizer(
+            weights,
+            body_kind=checkpoint.kind("layers.0.mlp.down_proj.weight"),
+            table_kind=checkpoint.kind("embed_tokens.weight"),
+        )
         table_shape = (config.vocab_size, config.hidden_size)
         embedding = checkpoint.matrix("embed_tokens.weight", table_shape)
         head = checkpoint.head(table_shape, embedding, tied=config.tie_word_embeddings)
@@ -81,7 +85,8 @@ class Model:
         checkpoint.finish()
         self.shape: ModelShape = config.shape(
             name, parameters=checkpoint.count_taken, weight_bytes=checkpoint.bytes_taken - quantizer.bytes_saved,
-            head_bytes=self.head.nbytes, weight_dtype=format_name(self.head), kv_dtype=_dtype_name(kv_dtype),
+            head_bytes=self.head.nbytes, weight_dtype=format_name(self.layers[0].mlp.down, self.head),
+            kv_dtype=_dtype_name(kv_dtype),
         )  # fmt: skip
         self._rotary = torch.empty(0, config.rotary_dim)
         self._recorded = RecordedSteps(self.embed, self._through_layers, config.context_length)

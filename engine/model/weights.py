@@ -84,6 +84,10 @@ class Checkpoint:
             raise CheckpointError(f"the checkpoint lacks the weight {name}")
         return self._left[name]
 
+    def kind(self, name: str) -> str | None:
+        """How a GGUF file stores a weight that is not yet taken ("Q4_1", say); None for any other."""
+        return getattr(self._left.get(name), "kind", None)
+
     def finish(self) -> None:
         """Raises CheckpointError naming the weights that nobody took."""
         if self._left:

@@ -7,12 +7,15 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from engine.serve.launch import ROOT
-from views.store import KEEP_DAYS, RunStore
+from views.attempt_store import Attempt, AttemptStore
+from views.database import KEEP_DAYS
+from views.store import RunStore
 
 DAY = 86400
 
@@ -134,6 +137,8 @@ def test_the_command_says_where_and_deletes(tmp_path):
         return subprocess.run(call, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
 
     RunStore(tmp_path).save("a", b"x")
-    assert command("where").strip() == f"{tmp_path / 'runs.sqlite3'}: 1 runs"
-    assert command("delete").strip() == "Deleted 1 runs."
-    assert RunStore(tmp_path).count() == 0
+    answers = AttemptStore(tmp_path)
+    answers.save("browser", Attempt("lesson", "question", 3, False, datetime.now(UTC)))
+    assert command("where").strip() == f"{tmp_path / 'runs.sqlite3'}: 1 runs, 1 answers"
+    assert command("delete").strip() == "Deleted 1 runs and 1 answers."
+    assert RunStore(tmp_path).count() == 0 and answers.load("browser") == []

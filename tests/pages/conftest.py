@@ -29,6 +29,7 @@ class FakeEngine:
         self.asked: list[tuple[str, Sampling]] = []
         self.served: list[Serving] = []
         self.cancelled: list[str] = []
+        self.deleted: list[str] = []
         self.traced: list[tuple[int, int]] = []
         self.refuses: EngineRefused | None = None
         self.is_down = False
@@ -59,6 +60,9 @@ class FakeEngine:
 
     def cancel(self, run_id: str) -> None:
         self.cancelled.append(run_id)
+
+    def delete(self, run_ids: list[str]) -> None:
+        self.deleted += run_ids
 
     def trace(self, run_id: str, layer: int, head: int) -> TraceRecord:
         self._answer()

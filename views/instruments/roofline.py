@@ -52,9 +52,24 @@ def _this_machine(scene: Scene, key: str) -> None:
     else:
         drawn = run_roofline(scene.run, measured, current_theme(), recorded=scene.recorded)
         show_drawn(drawn, name="roofline", scene=scene, settings={"machine": THIS_MACHINE}, key=f"{key}-roof")
+        if measured is not None and (said := reached(scene.run, measured)):
+            st.markdown(said)
     if measured is None:
         st.markdown(_("Its roof is not drawn yet, because nobody has measured what this machine can do."))
     offer_to_measure(key)
+
+
+def reached(run: Run, machine: Hardware) -> str:
+    """How near to the roof the prefill and the median decode came, in a sentence; empty without both."""
+    prefill, decode = (median_dot(pass_dots(run), phase) for phase in ("prefill", "decode"))
+    if prefill is None or decode is None:
+        return ""
+    return _(
+        "The prefill reached {prefill} of what this roof allows at its intensity, the median decode {decode}."
+    ).format(
+        prefill=f"{share_of_roof(prefill, machine) * 100:,.0f} %",
+        decode=f"{share_of_roof(decode, machine) * 100:,.0f} %",
+    )
 
 
 def results(run: Run | None, machine: Hardware | None) -> dict[str, Value]:

@@ -53,12 +53,12 @@ def test_the_operations_of_the_written_out_way_move_what_the_sums_say(heads):
 
 def test_all_ways_give_the_same_outputs_or_nothing_is_recorded(monkeypatch):
     shape = PRESET_SHAPES["SmolLM2-135M"]
-    ways = [one.way for one in count_prompt(shape, 9).ways]
+    ways = [one.way for one in count_prompt(shape, 2).ways]
     assert ways == ["written_out", "one_query", "tiled"]
     spoiled = torch.bmm
     monkeypatch.setattr(torch, "bmm", lambda *given: spoiled(*given) + 1)
     with pytest.raises(AssertionError):
-        count_prompt(shape, 9)
+        count_prompt(shape, 2)
 
 
 def test_counting_leaves_the_interpreter_as_it_was():

@@ -1,0 +1,87 @@
+"""One SQLite file in the user's data folder, opened anew for every call; what it holds, its users say.
+
+A connection a call: threads, processes and the delete command never share one, and opening it costs little. A disk that
+is full or read-only costs the keeping and nothing else: it is logged once.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import platformdirs
+
+KEEP_DAYS = 30
+
+_T = TypeVar("_T")
+
+_log = logging.getLogger(__name__)
+
+
+def home() -> Path:
+    """The folder of what the app keeps: TWOSPEEDS_HOME, or the system's place for a user's data."""
+    chosen = os.environ.get("TWOSPEEDS_HOME")
+    return Path(chosen) if chosen else platformdirs.user_data_path("two-speeds", appauthor=False)
+
+
+class Database:
+    """The file with the tables of one schema; `holds` names in the log what cannot be kept when it fails."""
+
+    def __init__(self, folder: Path | None, schema: str, holds: str) -> None:
+        self.path = (folder or home()) / "runs.sqlite3"
+        self._schema = schema
+        self._holds = holds
+        self._complained = False
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection | None]:
+        """A connection for one read; None where nothing has been kept yet."""
+        if not self.path.exists():
+            yield None
+            return
+        with self._open() as database:
+            yield database
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A connection whose changes are kept together, or not at all if the block raises."""
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self._open() as database, database:
+            yield database
+
+    @contextmanager
+    def deleting(self) -> Iterator[sqlite3.Connection]:
+        """A connection for deleting: what goes is overwritten in the file, not just unlinked."""
+        with self._open() as database:
+            database.execute("PRAGMA secure_delete = ON")
+            yield database
+            database.commit()
+            database.execute("VACUUM")
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def attempt(self, work: Callable[[], _T], otherwise: _T) -> _T:
+        """What the work gives; `otherwise`, and a line in the log the first time, if the file cannot be used."""
+        try:
+            return work()
+        except (sqlite3.Error, OSError, zlib.error) as error:
+            if not self._complained:
+                self._complained = True
+                _log.warning("%s cannot be kept in %s (%s); the app goes on without", self._holds, self.path, error)
+            return otherwise
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        database = sqlite3.connect(self.path, timeout=5)
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA foreign_keys = ON")
+            database.executescript(self._schema)
+            yield database
+        finally:
+            database.close()

@@ -1,0 +1,41 @@
+"""Percentiles of a service by prompt length and concurrency, beside the mean that hides them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import streamlit as st
+
+from engine.loop.arrivals import BadLoad
+from views import figure_style
+from views.instruments.frame import publish, show_drawn
+from views.scene import Scene
+from views.service_panels import first_tokens, gaps, results, show_cards
+from views.theme import current_theme
+from views.what_if_service import Chosen, choose, played
+
+NAME = "percentiles"
+
+
+def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
+    """What is published belongs to the lesson's own settings, whatever a visitor chooses afterwards."""
+    asked = msgspec.convert(dict(settings), Chosen, strict=False)
+    chosen = choose(asked, key)
+    try:
+        found = base = played(asked, f"{key}-base")
+        if base is not None and base[1].by_length:
+            publish(scene, NAME, results(base[1]))
+        if chosen != asked:
+            found = played(chosen, key)
+    except BadLoad as no:
+        st.error(str(no))
+        return
+    if found is None or not found[1].finished.n:
+        return
+    show_cards(found[1], key)
+    theme = current_theme()
+    drawn = first_tokens(found[1], theme, evidence="simulated", how=chosen.how)
+    show_drawn(drawn, NAME, scene, chosen.linked(), key)
+    if (second := gaps(found[1], theme, evidence="simulated", how=chosen.how)) is not None:
+        figure_style.show(second, key=f"{key}-gaps")

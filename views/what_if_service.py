@@ -1,0 +1,119 @@
+"""A whole service on the virtual clock: the load, the policy and the machine as a form, and what came of it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+import streamlit as st
+
+from engine.account.goodput import Limits
+from engine.account.service import ServiceReport, service_report
+from engine.loop.arrivals import ArrivalProcess, fixed
+from engine.loop.policy import Policy, PolicyName
+from engine.loop.simulator import Simulation
+from views.shape_choice import NAMES
+from views.virtual_clock import Setup, simulated
+from views.virtual_machines import clock_of, what_if_shape
+from views.what_if_choice import choose_machine, choose_model, choose_whole
+from views.what_if_load import (
+    LENGTH_WORDS,
+    POLICY_NAMES,
+    POLICY_WORDS,
+    PROCESS_WORDS,
+    PROCESSES,
+    arrivals,
+    lengths_of,
+)
+from views.words import _
+
+LengthsKey = Literal["short", "chat", "code", "story", "question", "document", "fixed"]
+STEP_TOKENS = 8192
+
+
+class Chosen(msgspec.Struct, frozen=True):
+    """A load and what serves it. `chunk` 0: prompts whole. `prompt` and `reply` count where lengths are "fixed"."""
+
+    shape: str = "qwen27b"
+    machine: str = "h100"
+    policy: PolicyName = "continuous"
+    at_once: int = 16
+    chunk: int = 0
+    process: ArrivalProcess = "poisson"
+    rate: float = 5.0
+    requests: int = 40
+    lengths: LengthsKey = "code"
+    prompt: int = 500
+    reply: int = 200
+    seed: int = 1
+    limit_ms: int = 1000
+
+    def setup(self) -> Setup:
+        """What is to be played; raises `BadLoad`."""
+        lengths = fixed(self.prompt, self.reply) if self.lengths == "fixed" else lengths_of(self.lengths)
+        asked = arrivals(self.shape, self.process, self.rate, self.requests, lengths, self.seed)
+        policy = Policy(self.policy, self.at_once, STEP_TOKENS, self.chunk or None)
+        return Setup(self.shape, self.machine, policy, asked)
+
+    @property
+    def limits(self) -> Limits:
+        """What counts as served well: this wait for the first token, and a reader's pace after it."""
+        return Limits(ttft_ns=self.limit_ms * 1_000_000)
+
+    @property
+    def how(self) -> str:
+        """How the times are made."""
+        clock = clock_of(what_if_shape(self.shape), self.machine)
+        return _("{model} on {machine}. {how}.").format(model=NAMES[self.shape], machine=clock.name, how=clock.how)
+
+    def linked(self) -> dict[str, str]:
+        """As settings of a link."""
+        return {name: str(value) for name, value in msgspec.structs.asdict(self).items()}
+
+
+def played(chosen: Chosen, key: str) -> tuple[Simulation, ServiceReport] | None:
+    """The simulation and its report; None while it is under way, or if it cannot be had (the page says why)."""
+    setup = chosen.setup()
+    found = simulated([setup], key)
+    return (found[0], _report(setup, chosen.limits, found[0])) if found else None
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _report(_setup: Setup, limits: Limits, _simulation: Simulation) -> ServiceReport:
+    return service_report(_simulation.runs, _simulation.rows, window_ns=_simulation.end_ns, limits=limits)
+
+
+def choose(asked: Chosen, key: str) -> Chosen:
+    """The form, at first as asked."""
+    lengths = [*LENGTH_WORDS, "fixed"]
+    with st.grid(3, min_column_width=170, gap="small"):
+        policy = st.selectbox(
+            _("Policy"), POLICY_NAMES, POLICY_NAMES.index(asked.policy), format_func=POLICY_WORDS.__getitem__,
+            key=f"{key}-policy",
+        )  # fmt: skip
+        chunk = choose_whole(_("Prompt tokens a step (0: whole)"), 0, STEP_TOKENS, asked.chunk, f"{key}-chunk")
+        rate = float(st.number_input(_("Requests a second"), 0.01, 1000.0, asked.rate, key=f"{key}-rate"))
+        kind = st.selectbox(
+            _("Lengths"), lengths, lengths.index(asked.lengths), key=f"{key}-lengths",
+            format_func=lambda name: LENGTH_WORDS.get(name, _("fixed: all alike")),
+        )  # fmt: skip
+        shape, machine = choose_model(asked.shape, key), choose_machine(asked.machine, key)
+    with st.expander(_("More"), key=f"{key}-more"), st.grid(3, min_column_width=170, gap="small"):
+        return Chosen(
+            shape=shape,
+            machine=machine,
+            policy=policy,
+            at_once=choose_whole(_("At once, at most"), 1, 256, asked.at_once, f"{key}-at-once"),
+            chunk=chunk,
+            process=st.selectbox(
+                _("Requests come"), PROCESSES, PROCESSES.index(asked.process), format_func=PROCESS_WORDS.__getitem__,
+                key=f"{key}-process",
+            ),
+            rate=rate,
+            requests=choose_whole(_("Requests"), 1, 2000, asked.requests, f"{key}-requests"),
+            lengths=msgspec.convert(kind, LengthsKey),
+            prompt=choose_whole(_("Fixed: prompt tokens"), 1, 100_000, asked.prompt, f"{key}-prompt"),
+            reply=choose_whole(_("Fixed: new tokens"), 1, 10_000, asked.reply, f"{key}-reply"),
+            seed=choose_whole(_("Seed"), 0, 9999, asked.seed, f"{key}-seed"),
+            limit_ms=choose_whole(_("First token wanted within (ms)"), 1, 600_000, asked.limit_ms, f"{key}-limit"),
+        )  # fmt: skip

@@ -19,8 +19,9 @@ from kernels import reference_quantized
 PANEL = 16
 """Rows of a panel."""
 
-LARGEST_GROUP = 64
-"""Columns that share a scale: 4.5 bits a weight with a scale and a zero in bfloat16."""
+LARGEST_GROUP = {4: 64, 8: 32}
+"""By bits, columns that share a scale, of the activations as well. With 4 bits, 64 make 4.5 bits a weight with the scale
+and the zero; with 8 bits only the activations have groups, and small ones cost time and no memory."""
 
 ROWS_AT_ONCE = 2048
 """Rows that are packed or unpacked at a time: a head has a quarter of a million, and the steps in between are large."""
@@ -42,14 +43,14 @@ class PackedMatrix:
 
     @classmethod
     def pack(cls, weight: Tensor, bits: int, group: int | None = None) -> PackedMatrix:
-        """Quantize and pack a weight [rows, columns] of any float dtype; `group` is `group_for` its width by default.
+        """Quantize and pack a weight [rows, columns] of any float dtype; `group` is by default `group_for` its width.
 
         Raises ValueError for bits other than 4 and 8, and for a group that is odd or does not divide the width.
         """
         rows, width = weight.shape
-        group = group or group_for(width)
-        if bits not in (4, 8):
+        if bits not in LARGEST_GROUP:
             raise ValueError(f"weights are packed in 4 or 8 bits, not {bits}")
+        group = group or group_for(width, bits)
         if group % 2 or width % group:
             raise ValueError(f"groups of {group} columns do not divide a width of {width} evenly, or have no halves")
         data = torch.empty(-(-rows // PANEL), _panel_bytes(width, bits, group), dtype=torch.uint8)
@@ -100,9 +101,9 @@ Weight = Tensor | PackedMatrix
 """What a product takes for its weight."""
 
 
-def group_for(width: int) -> int:
-    """The largest even group up to 64 that divides the width (64 for 576). Raises ValueError for an odd width."""
-    for group in range(LARGEST_GROUP, 0, -2):
+def group_for(width: int, bits: int) -> int:
+    """The largest even group for the bits that divides the width (64 for 576). Raises ValueError for an odd width."""
+    for group in range(LARGEST_GROUP[bits], 0, -2):
         if width % group == 0:
             return group
     raise ValueError(f"a width of {width} has no even group that divides it")

@@ -31,6 +31,12 @@ class Playback(msgspec.Struct, frozen=True):
     prompts: dict[int, int]
     """Ticket -> prompt tokens."""
 
+    def moved(self, by_ns: int) -> Playback:
+        """The same on a clock that begins so much later."""
+        rows = [_moved(row, by_ns) for row in self.rows]
+        arrivals = {ticket: at - by_ns for ticket, at in self.arrivals.items()}
+        return msgspec.structs.replace(self, rows=rows, arrivals=arrivals)
+
     @property
     def end_ns(self) -> int:
         """When the last step ended; 0 without steps."""
@@ -95,8 +101,7 @@ def of_engine(name: str, policy: Policy, runs: Sequence[Run], rows: Sequence[Ste
     taken = [row for row in rows if any(share.ticket in arrivals for share in row.shares)]
     within = [row for row in rows if taken[0].number <= row.number <= taken[-1].number]
     prompts = {run.header.ticket or 0: len(run.header.prompt_tokens) for run in runs}
-    moved = {ticket: at - begun for ticket, at in arrivals.items()}
-    return Playback(name, policy, [_moved(row, begun) for row in within], moved, prompts)
+    return Playback(name, policy, within, arrivals, prompts).moved(begun)
 
 
 def measurement(name: str) -> Measurement:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import plotly.graph_objects as go
 
 from engine.account.page_table import PAGE_SIZE, Table
@@ -17,37 +19,27 @@ MOST_NAMES = 3
 
 def pool_figure(table: Table, theme: Theme) -> go.Figure:
     """The pool, page by page: letters for the chats that read it, the darker the fuller, blank where it is free."""
-    n_rows = -(-table.pool.n_pages // COLUMNS)
-    filled: list[list[float | None]] = [[None] * COLUMNS for _ in range(n_rows)]
-    names = [[""] * COLUMNS for _ in range(n_rows)]
-    hover = [[""] * COLUMNS for _ in range(n_rows)]
-    figure = go.Figure()
-    for page in range(table.pool.n_pages):
-        row, column = divmod(page, COLUMNS)
-        hover[row][column] = page_told(table, page)
-        if table.pool.owners[page]:
-            filled[row][column] = table.filled(page) / PAGE_SIZE
-            names[row][column] = _label(table.readers(page))
-    kv = COLOURS[theme]["kv"]
-    figure.add_trace(
+    pages = range(table.pool.n_pages)
+    n_rows = -(-len(pages) // COLUMNS)
+    filled = [table.filled(page) / PAGE_SIZE if table.pool.owners[page] else None for page in pages]
+    figure = go.Figure(
         go.Heatmap(
-            z=filled, zmin=0, zmax=1, colorscale=[[0, BACKGROUND[theme]], [1, kv]], showscale=False, xgap=3, ygap=3,
-            text=hover, hovertemplate="%{text}<extra></extra>",
+            z=_rows(filled), zmin=0, zmax=1, colorscale=[[0, BACKGROUND[theme]], [1, COLOURS[theme]["kv"]]],
+            showscale=False, xgap=3, ygap=3, text=_rows([_label(table.readers(page)) for page in pages]),
+            texttemplate="%{text}", textfont={"size": 12},
+            customdata=_rows([page_told(table, page) for page in pages]), hovertemplate="%{customdata}<extra></extra>",
         )
     )  # fmt: skip
-    for page in range(table.pool.n_pages):
-        row, column = divmod(page, COLUMNS)
-        _outline(figure, row, column, theme, shared=len(table.readers(page)) > 1)
-        if names[row][column]:
-            light = (filled[row][column] or 0) < 0.6
-            figure.add_annotation(
-                x=column, y=row, text=names[row][column], showarrow=False,
-                font={"size": 12, "color": TEXT[theme] if light else BACKGROUND[theme]},
-            )  # fmt: skip
     styled(figure, theme, height=40 + 34 * n_rows)
+    # All frames at once: added one by one, each would have the figure check all before it.
+    figure.update_layout(shapes=[_frame(table, page, theme) for page in pages])
     figure.update_xaxes(visible=False, range=[-0.55, COLUMNS - 0.45])
     figure.update_yaxes(visible=False, range=[n_rows - 0.45, -0.55])
     return figure
+
+
+def _rows(cells: list[Any]) -> list[list[Any]]:
+    return [cells[first : first + COLUMNS] for first in range(0, len(cells), COLUMNS)]
 
 
 def _label(readers: str) -> str:
@@ -64,13 +56,14 @@ def page_told(table: Table, page: int) -> str:
     )
 
 
-def _outline(figure: go.Figure, row: int, column: int, theme: Theme, *, shared: bool) -> None:
+def _frame(table: Table, page: int, theme: Theme) -> dict[str, Any]:
     """A thin frame for every page, a heavy one for a page with several readers."""
-    colour, width = (TEXT[theme], 2.5) if shared else (GRID[theme], 1)
-    figure.add_shape(
-        type="rect", x0=column - 0.45, x1=column + 0.45, y0=row - 0.45, y1=row + 0.45,
-        line={"color": colour, "width": width},
-    )  # fmt: skip
+    row, column = divmod(page, COLUMNS)
+    colour, width = (TEXT[theme], 2.5) if len(table.readers(page)) > 1 else (GRID[theme], 1)
+    return {
+        "type": "rect", "x0": column - 0.45, "x1": column + 0.45, "y0": row - 0.45, "y1": row + 0.45,
+        "line": {"color": colour, "width": width},
+    }  # fmt: skip
 
 
 def chats_figure(table: Table, context: int, theme: Theme) -> go.Figure:

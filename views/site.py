@@ -36,6 +36,12 @@ def lab_page() -> st.Page:
     return st.Page(PAGES / "lab.py", title=_("Lab"), url_path=LAB, help=_("One run, every setting, every instrument."))
 
 
+def serving_page() -> st.Page:
+    """The page of the engine as a service."""
+    about = _("Many requests at once: live, and what if.")
+    return st.Page(PAGES / "serving.py", title=_("Serving"), url_path="serving", help=about)
+
+
 def kernels_page() -> st.Page:
     """The page about the operations themselves."""
     return st.Page(
@@ -54,6 +60,6 @@ def sections() -> dict[str, list[st.Page]]:
     """The navigation: heading -> pages, in order."""
     return {
         _("Learn"): [course_page(), *(lesson_page(lesson) for lesson in lessons())],
-        _("Try"): [lab_page()],
+        _("Try"): [lab_page(), serving_page()],
         _("About the numbers"): [kernels_page(), method_page()],
     }

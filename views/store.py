@@ -52,6 +52,10 @@ class RunStore:
         """The saved form, or None if it is not kept."""
         return self._database.attempt(lambda: self._load(run_id), otherwise=None)
 
+    def recent(self, seconds: float, most: int) -> list[bytes]:
+        """The saved forms of the last so many seconds, the newest `most` of them, oldest first."""
+        return self._database.attempt(lambda: self._recent(seconds, most), otherwise=[])
+
     def count(self) -> int:
         """How many runs are kept."""
         return self._database.attempt(self._count, otherwise=0)
@@ -86,6 +90,12 @@ class RunStore:
         with self._database.reading() as database:
             row = database and database.execute("SELECT record FROM runs WHERE run_id = ?", (run_id,)).fetchone()
         return zlib.decompress(row[0]) if row else None
+
+    def _recent(self, seconds: float, most: int) -> list[bytes]:
+        newest = "SELECT record FROM runs WHERE saved_at >= ? ORDER BY saved_at DESC, rowid DESC LIMIT ?"
+        with self._database.reading() as database:
+            rows = database.execute(newest, (self._clock() - seconds, most)).fetchall() if database else []
+        return [zlib.decompress(record) for (record,) in reversed(rows)]
 
     def _count(self) -> int:
         with self._database.reading() as database:

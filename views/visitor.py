@@ -49,7 +49,7 @@ def resume(code: str) -> bool | None:
     name = browser()
     if name is None or not looks_like_a_code(code):
         return False
-    if not (TRIES_OF_ONE.allows(st.context.ip_address or name) and TRIES_OF_ALL.allows("all")):
+    if not (TRIES_OF_ONE.allows(name) and TRIES_OF_ALL.allows("all")):
         return None
     return attempt_store().resume(name, code)
 

@@ -6,10 +6,11 @@ there is no other channel.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -76,14 +77,12 @@ class Batch:
         for span in spans:
             _check(span)
             bounds.append(bounds[-1] + len(span.token_ids))
-            first = {"none": bounds[-1], "last": bounds[-1] - 1, "all": bounds[-2]}[span.logits]
-            rows.extend(range(first, bounds[-1]))
+            if span.logits != "none":
+                rows.extend(range(bounds[-1] - 1 if span.logits == "last" else bounds[-2], bounds[-1]))
         if len({span.holding.slot for span in spans}) < len(spans):
             raise ValueError(
                 "a sequence is twice in the batch: its second span would not see what the first one writes"
             )
-        tables = [span.holding.pages for span in spans]
-        widest = max(map(len, tables))
         # One tensor, cut up: making one costs microseconds, which a decode step has few of.
         token_ids, positions, kv_rows, bounds_index, state_slots, logit_rows = _tensors(
             [token for span in spans for token in span.token_ids],
@@ -100,7 +99,7 @@ class Batch:
             bounds=tuple(bounds),
             bounds_index=bounds_index,
             phases=tuple(span.phase for span in spans),
-            page_tables=torch.tensor([table + [-1] * (widest - len(table)) for table in tables], dtype=torch.int32),
+            page_tables=_page_tables([span.holding.pages for span in spans]),
             state_slots=state_slots,
             context_lengths=tuple(span.context_length for span in spans),
             logit_rows=logit_rows,
@@ -126,10 +125,19 @@ def _check(span: Span) -> None:
 
 
 def _tensors(*lists: list[int]) -> tuple[Tensor, ...]:
-    return torch.tensor([number for numbers in lists for number in numbers]).split([len(numbers) for numbers in lists])
+    numbers = np.array([number for numbers in lists for number in numbers], dtype=np.int64)
+    return torch.from_numpy(numbers).split([len(numbers) for numbers in lists])
 
 
-def _kv_rows(span: Span) -> list[int]:
+def _page_tables(tables: list[list[int]]) -> Tensor:
+    widest = max(map(len, tables))
+    numbers = np.full((len(tables), widest), -1, dtype=np.int32)
+    for row, table in zip(numbers, tables, strict=True):
+        row[: len(table)] = table
+    return torch.from_numpy(numbers)
+
+
+def _kv_rows(span: Span) -> Iterable[int]:
     pages = span.holding.pages
     return [pages[p // PAGE_SIZE] * PAGE_SIZE + p % PAGE_SIZE for p in range(span.start_position, span.context_length)]
 

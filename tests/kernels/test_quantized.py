@@ -215,10 +215,11 @@ def test_an_id_without_a_row_is_refused(table: Tensor | PackedMatrix, wrong: int
 
 
 @pytest.mark.parametrize(
-    ("width", "group"), [(576, 64), (256, 64), (1536, 64), (704, 64), (100, 50), (62, 62), (96, 48)]
+    ("width", "four", "eight"),
+    [(576, 64, 32), (256, 64, 32), (704, 64, 32), (100, 50, 20), (62, 62, 2), (96, 48, 32), (14, 14, 14)],
 )
-def test_the_group_is_the_largest_that_divides_the_width(width: int, group: int):
-    assert group_for(width) == group
+def test_the_group_is_the_largest_that_divides_the_width(width: int, four: int, eight: int):
+    assert (group_for(width, 4), group_for(width, 8)) == (four, eight)
 
 
 def test_what_cannot_be_packed_is_said():

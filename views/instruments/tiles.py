@@ -18,6 +18,7 @@ from views.figure_tiles import Tiling, bytes_figure, map_figure
 from views.instruments.frame import publish, show_drawn
 from views.kernel_recordings import attention_bytes
 from views.scene import Scene
+from views.shape_choice import NAMES
 from views.theme import current_theme
 from views.words import _
 
@@ -87,9 +88,8 @@ def _boxes(settings: Mapping[str, str], chosen: tuple[int, int], key: str) -> Ti
 
 
 def _shape_box(asked: str, key: str) -> str:
-    keys = list(SHAPE_KEYS)
-    names = {one: shape.name if (shape := shape_of(one)) else one for one in keys}
-    return st.selectbox(_("Model"), keys, keys.index(asked), format_func=names.__getitem__, key=f"{key}-shape")
+    place = SHAPE_KEYS.index(asked)
+    return st.selectbox(_("Model"), SHAPE_KEYS, place, format_func=NAMES.__getitem__, key=f"{key}-shape")
 
 
 def _map(tiling: Tiling, heads: Heads, key: str) -> None:

@@ -12,6 +12,7 @@ from torch import Tensor
 from engine.account.cost import Rates
 from engine.model.config import CheckpointError
 from engine.model.model import Model
+from engine.model.quantize import Quantizer, format_name
 from kernels import dispatch, native
 from kernels.quantized import PackedMatrix
 from tests.engine.model.passes import Walk, split
@@ -127,6 +128,22 @@ def test_decode_steps_are_replayed_with_packed_weights(story: Callable[[str], Mo
             with dispatch.override(linear_add=linear_add):
                 assert not dispatch.recordable()
                 assert torch.equal(plain.feed([token], "decode", "last"), replayed)
+
+
+def test_a_gguf_file_keeps_its_blocks_and_its_bits():
+    """Levels of 32 columns that the file's maker chose are found again; 64 columns would need new ones."""
+    levels, scale, low = torch.randint(0, 16, (48, 4, 32)), torch.rand(48, 4, 1) + 0.5, torch.randn(48, 4, 1)
+    levels[:, :, 0], levels[:, :, 1] = 0, 15
+    stored = (levels * scale + low).flatten(1).bfloat16()
+    quantizer = Quantizer("int4", body_kind="Q4_1", table_kind="Q8_0")
+    body, (table, head) = quantizer.matrix(stored, "Q4_1"), quantizer.tables(stored, stored)
+    assert (body.bits, body.group, head.bits, table is head) == (4, 32, 8, True)
+    assert format_name(body, head) == "int4/32, head int8"
+    again = PackedMatrix.pack(stored, 4)
+    assert again.group == 64
+    lost, lost_again = ((kept.to(torch.float32) - stored).square().mean() for kept in (body, again))
+    assert lost < lost_again / 20
+    assert quantizer.bytes_saved == 2 * stored.nbytes - body.nbytes - head.nbytes
 
 
 def test_a_format_that_does_not_exist_is_named_with_those_that_do(story_folder: Path):

@@ -112,7 +112,7 @@ INSTRUMENTS: dict[str, Instrument] = {
     ),
     "pages": Instrument(
         "Pages of a cache", "Several chats in one pool of pages: who owns which, what is shared, what is left over.",
-        settings={"chats": r"[1-9]|1\d|2[0-4]", "prefix": r"\d{1,3}", "crowd": r"\d{1,4}"},
+        settings={"chats": r"[1-9]|1\d|2[0-4]", "length": r"\d{1,4}", "prefix": r"\d{1,3}", "crowd": r"\d{1,4}"},
         publishes={
             "page_size": "count", "pool_pages": "count", "pool_positions": "count", "context": "count",
             "running": "count", "waiting": "count", "positions": "count", "used_pages": "count",

@@ -22,7 +22,7 @@ MARKS = (("p50", "circle"), ("p90", "diamond"), ("p99", "square"), ("max", "x"))
 
 
 class Panel(NamedTuple):
-    """One axis: a heading, the colour of what it measures, and its rows of (label, values in nanoseconds)."""
+    """One part of the picture: a heading, the colour of what it measures, and its rows of (label, values in nanoseconds)."""
 
     title: str
     meaning: Meaning
@@ -34,27 +34,28 @@ class Panel(NamedTuple):
 def percentiles_figure(
     panels: Sequence[Panel], theme: Theme, *, title: str, evidence: Evidence, how: str, note: str = ""
 ) -> Drawn:
-    """Panels under each other, each with a logarithmic axis of its own. Groups without values are left out."""
+    """Panels under each other with the same logarithmic axis. Groups without values are left out."""
     panels = [panel._replace(rows=[row for row in panel.rows if row[1].n]) for panel in panels]
     panels = [panel for panel in panels if panel.rows]
     sizes = [ROW_PX * len(panel.rows) + 16 for panel in panels]
-    height = 90 + sum(size + 74 for size in sizes)
+    height = 100 + sum(size + 84 for size in sizes)
     figure = make_subplots(
-        rows=len(panels), cols=1, row_heights=sizes, vertical_spacing=min(0.4, 88 / height),
+        rows=len(panels), cols=1, row_heights=sizes, vertical_spacing=min(0.4, 100 / height),
         subplot_titles=[panel.title for panel in panels],
     )  # fmt: skip
     styled(figure, theme, height)
+    span = _decades(panels)
     for place, panel in enumerate(panels, start=1):
-        _draw(figure, panel, place, theme)
+        _draw(figure, panel, place, theme, span)
     figure.update_layout(
-        showlegend=True, margin_t=56,
+        showlegend=True, margin_t=76,
         legend={"orientation": "h", "x": 0, "y": 1, "yref": "container", "yanchor": "top", "itemclick": False},
     )  # fmt: skip
     figure.update_xaxes(title_text=_("ms"), row=len(panels), col=1)
     return Drawn(figure, title, _description(panels), evidence, how, percentile_table(panels), note)
 
 
-def _draw(figure: go.Figure, panel: Panel, place: int, theme: Theme) -> None:
+def _draw(figure: go.Figure, panel: Panel, place: int, theme: Theme, span: tuple[int, int]) -> None:
     labels = [_("{label} (n = {n})").format(label=label, n=f"{values.n:,}") for label, values in panel.rows]
     colour = COLOURS[theme][panel.meaning]
     for label, (_name, values) in zip(labels, panel.rows, strict=True):
@@ -75,10 +76,9 @@ def _draw(figure: go.Figure, panel: Panel, place: int, theme: Theme) -> None:
             ),
             row=place, col=1,
         )  # fmt: skip
-    low, high = _decades(panel)
-    figure.update_xaxes(type="log", range=[low - 0.06, high + 0.06], dtick=1, row=place, col=1)
+    figure.update_xaxes(type="log", range=[span[0] - 0.06, span[1] + 0.06], dtick=1, row=place, col=1)
     figure.update_yaxes(autorange="reversed", showgrid=False, row=place, col=1)
-    figure.layout.annotations[place - 1].update(x=0, xanchor="left", font={"size": 14, "color": TEXT[theme]})
+    figure.layout.annotations[place - 1].update(x=0, xanchor="left", yshift=15, font={"size": 14, "color": TEXT[theme]})
     if panel.mean_ns is not None:
         figure.add_vline(
             x=panel.mean_ns / 1e6, line_dash="dot", line_width=2, line_color=FAINT[theme], row=place, col=1
@@ -98,10 +98,10 @@ def _ms(value_ns: float | None) -> float | None:
     return None if value_ns is None else value_ns / 1e6
 
 
-def _decades(panel: Panel) -> tuple[int, int]:
-    """Whole powers of ten, in ms, that hold everything drawn."""
-    values = [value for _name, one in panel.rows for value in (one.p50, one.max) if value]
-    values += [panel.mean_ns] if panel.mean_ns else []
+def _decades(panels: Sequence[Panel]) -> tuple[int, int]:
+    """Whole powers of ten, in ms, that hold everything drawn: one span for all, so that panels compare."""
+    values = [value for panel in panels for _name, one in panel.rows for value in (one.p50, one.max) if value]
+    values += [panel.mean_ns for panel in panels if panel.mean_ns]
     low, high = floor(log10(min(values) / 1e6)), ceil(log10(max(values) / 1e6))
     return low, max(high, low + 1)
 

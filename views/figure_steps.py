@@ -74,9 +74,18 @@ def _joined(parts: Iterable[Stretch], merged: bool) -> Iterator[Stretch]:
 
 
 def steps_figure(
-    playbacks: Sequence[Playback], theme: Theme, *, own: Collection[int], evidence: Evidence, how: str, title: str
+    playbacks: Sequence[Playback],
+    theme: Theme,
+    *,
+    own: Collection[int],
+    evidence: Evidence,
+    how: str,
+    title: str,
+    since: str = _("ms since the first request came"),
 ) -> Drawn:
-    """One playback or several under each other. `own` are the tickets of the visitor's requests."""
+    """One playback or several under each other. `own` are the tickets of the visitor's requests, `since` says what the
+    clock counts from.
+    """
     figure = make_subplots(
         rows=len(playbacks), cols=1, shared_xaxes=True, vertical_spacing=min(0.5, 44 / _height(playbacks)),
         row_heights=[_n_rows(one) for one in playbacks], subplot_titles=[one.name for one in playbacks],
@@ -91,11 +100,11 @@ def steps_figure(
     )  # fmt: skip
     end_ms = max((one.end_ns for one in playbacks), default=0) / 1e6
     figure.update_xaxes(range=[0, end_ms * 1.02 or 1.0])
-    figure.update_xaxes(title_text=_("ms since the first request came"), row=len(playbacks), col=1)
+    figure.update_xaxes(title_text=since, row=len(playbacks), col=1)
     for place, one in enumerate(playbacks, start=1):
         labels = [row_label(ticket, own) for ticket in _shown(one)]
         figure.update_yaxes(
-            categoryorder="array", categoryarray=labels[::-1], range=[-0.6, len(labels) - 0.4], showgrid=False,
+            type="category", categoryorder="array", categoryarray=labels[::-1], range=[-0.6, len(labels) - 0.4], showgrid=False,
             tickfont_size=12, row=place, col=1,
         )  # fmt: skip
     # The headings of the parts, which make_subplots puts in the middle.

@@ -45,6 +45,11 @@ _CAPTIONS: dict[str, Word] = {
         "one": "The weights, {weights}, are read for this one token.",
         "other": "The weights, {weights}, are read once, for all of them.",
     },
+    "sub_drafts": {
+        "one": "The last one is a guess, checked here: {right} right.",
+        "other": "The last {n} are guesses, checked here: {right} right.",
+    },
+    "sub_nothing_kept": "Nothing is kept: the next pass begins at the first token again.",
     "sub_attention_first": "Attention keeps an entry for each.",
     "sub_attention_again": {
         "one": "Attention reads the {entries} back.",
@@ -105,6 +110,7 @@ _PANELS: dict[str, Word] = {
     "state_detail": "one size at every token",
     "equal_at": "equal at",
     "memory_picture": "KV cache {kv} after {tokens}, growing by {each} a token; state {state}, fixed.",
+    "memory_nothing": "This run keeps nothing between its passes.",
     "memory_picture_meeting": "They are equal at {tokens}.",
     "legend_now": "computed in this pass",
     "legend_kv": "kept: a key and a value",

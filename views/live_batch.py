@@ -24,7 +24,7 @@ from views.words import _
 
 EVERY_S = 1.0
 IDLE_EVERY_S = 4.0
-N_STEPS = 60
+N_STEPS = 30
 """Steps that the picture shows."""
 SPAN_NS = 5_000_000_000
 """And no older than this before the newest, so that a pause does not squeeze them."""
@@ -82,6 +82,7 @@ def _look() -> None:
         drawn = steps_figure(
             [last_steps(steps, policy)], current_theme(), own=own & {s.ticket for row in steps for s in row.shares},
             evidence="measured", how=_HOW, title=_("The last steps of this engine"),
+            since=_("ms since the first of these steps"),
         )  # fmt: skip
         show(drawn, key="serving-steps")
     st.markdown(f"**{_('Policy')}.** {policy_in_words(policy)}")

@@ -127,7 +127,7 @@ def _check_pass(event: Pass, expected: int) -> None:
     if event.end_ns < event.start_ns:
         raise RecordError(f"Pass {event.number} ends before it starts.")
     if not 0 <= event.accepted <= event.drafted <= len(event.token_ids):
-        raise RecordError(f"Pass {event.number} says that more drafts were accepted than checked, or more than went in.")
+        raise RecordError(f"Pass {event.number} says that more drafts were accepted than checked, or than went in.")
     for emission in event.emitted:
         # Of an unknown token, in a simulated run, nobody computed odds.
         known = emission.token != Token.unknown()

@@ -165,7 +165,9 @@ class Engine:
         recorder = Recorder(log, request, arrival_ns, self._rates, tokenizer.token)
         if self._neighbours is not None and not self._live:
             self._runner.threads = self._neighbours.threads()
-        recorder.header(prompt_ids, self.shape, self._runner.device(), sequence.ticket)
+        recorder.header(
+            prompt_ids, self.shape, self._runner.device(drafts=request.serving.drafts != "none"), sequence.ticket
+        )
         with self._lock:
             self._check_open(run_id)
             live = self._live[run_id] = LiveRun(request, sequence, recorder, self._scheduler.add(sequence))

@@ -39,8 +39,8 @@ class Computes(Room, Protocol):
     def slot_bytes(self) -> int:
         """Bytes of one sequence's states and windows."""
 
-    def device(self) -> Device:
-        """What computes."""
+    def device(self, *, drafts: bool) -> Device:
+        """What computes a request with or without drafts."""
 
 
 class Drafts(Protocol):

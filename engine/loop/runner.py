@@ -108,9 +108,11 @@ class Runner:
             if part.phase == "prefill" and part.sequence.serving.reuse_prefix:
                 self._checkpoint(part, holding)
 
-    def device(self) -> Device:
+    def device(self, *, drafts: bool) -> Device:
         """What computes here: read when asked, since threads and kernels can be changed while the engine lives."""
-        return describe_device(threads=self.threads, kernels=in_use())
+        called = self.model.operations(drafts=drafts)
+        kernels = {operation: name for operation, name in in_use().items() if operation in called}
+        return describe_device(threads=self.threads, kernels=kernels)
 
     def check(self) -> None:
         """Raise IntegrityError if a page or a slot is lost or has two owners; between steps."""

@@ -79,7 +79,7 @@ def _replay(
     return TraceRecord(
         run_id=run.header.run_id,
         model=run.header.model.name,
-        device=runner.device(),
+        device=runner.device(drafts=False),
         layer_types=run.header.model.layer_types,
         tokens=[token(i) for i in ids],
         n_prompt=len(run.header.prompt_tokens),

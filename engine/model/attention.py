@@ -14,6 +14,8 @@ from kernels.dispatch import table as ops
 class GatedAttention:
     """Every token reads the keys and values of all positions before it; this is the layer whose cache grows."""
 
+    operations = ("gated_attention",)
+
     def __init__(self, config: ModelConfig, checkpoint: Checkpoint, prefix: str) -> None:
         hidden, dim = config.hidden_size, config.head_dim
         width, kv_width = config.num_attention_heads * dim, config.num_key_value_heads * dim

@@ -11,9 +11,14 @@ from engine.model.journal import Journal
 from engine.model.weights import Checkpoint
 from kernels.dispatch import table as ops
 
+DRAFTED = ("drafted_gated_delta_net", "fold_drafts")
+"""What a pass with drafts calls besides."""
+
 
 class GatedDeltaNet:
     """Project, convolve over the last few tokens, apply the delta rule to every head's state, norm, gate, project."""
+
+    operations = ("gated_delta_net", *DRAFTED)
 
     def __init__(self, config: ModelConfig, checkpoint: Checkpoint, prefix: str) -> None:
         heads, channels = config.linear_num_value_heads, config.conv_channels

@@ -12,7 +12,7 @@ from engine.memory.memory import Memory
 from engine.model.attention import GatedAttention
 from engine.model.batch import Batch
 from engine.model.config import ModelConfig
-from engine.model.delta_net import GatedDeltaNet
+from engine.model.delta_net import DRAFTED, GatedDeltaNet
 from engine.model.journal import Journal
 from engine.model.mlp import MLP
 from engine.model.plain_attention import Attention
@@ -103,6 +103,13 @@ class Model:
         """
         folder = Path(folder)
         return cls(ModelConfig.load(folder), Checkpoint(folder, dtype), folder.resolve().name, kv_dtype, weights)
+
+    def operations(self, *, drafts: bool) -> frozenset[str]:
+        """The operations of `kernels.dispatch` that a pass calls, one with drafts or a plain one."""
+        mixers = {operation for layer in self.layers for operation in layer.mixer.operations}
+        return frozenset({"embedding", "norm_linear", "linear_add", "swiglu_linear_add"} | mixers) - (
+            frozenset() if drafts else frozenset(DRAFTED)
+        )
 
     def new_memory(self, *, n_slots: int, n_positions: int) -> Memory:
         """Memory for `n_slots` sequences at once that hold `n_positions` positions between them."""

@@ -1,4 +1,4 @@
-"""Pages of a cache: the picture has every page once, the words say what it shows, the boxes take what a link may ask."""
+"""Pages of a cache: the picture has every page once, the words say what it shows, the boxes take what links ask."""
 
 import pytest
 from streamlit.testing.v1 import AppTest

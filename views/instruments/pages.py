@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import streamlit as st
 
@@ -21,7 +22,10 @@ NAME = "pages"
 N_PAGES = 128
 """Pages of the pool: as many positions as one context of the bundled model."""
 SHORTEST, LONGEST = 60, 260
-"""Tokens that a chat of the crowd holds."""
+"""Tokens that a chat of a mixed crowd holds."""
+MIXED = 0
+LENGTHS = (MIXED, 50, 150, 500)
+"""Tokens of every chat alike, or mixed."""
 MOST_CHATS, LONGEST_PREFIX, LAST_CROWD = 24, 200, 9999
 
 
@@ -31,11 +35,12 @@ def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     if shape is None:
         st.caption(_("The shape of the model cannot be read."))
         return
-    n_chats, prefix, seed = _boxes(settings, key)
-    table = play(N_PAGES, prefix, crowd(n_chats, prefix, seed, SHORTEST, LONGEST))
+    asked = _boxes(settings, key)
+    shortest, longest = (asked.length, asked.length) if asked.length else (SHORTEST, LONGEST)
+    table = play(N_PAGES, asked.prefix, crowd(asked.chats, asked.prefix, asked.crowd, shortest, longest))
     _publish(scene, table, shape)
     frame = Frame(_("One pool, many chats"), "simulated", _how(shape), _numbers(table))
-    link = {"chats": str(n_chats), "prefix": str(prefix), "crowd": str(seed)}
+    link = {name: str(value) for name, value in asked._asdict().items()}
     with framed(frame, name=NAME, scene=scene, settings=link, key=key):
         st.markdown(_told(table, shape))
         _chart(pool_figure(table, current_theme()), f"{key}-pool", _("Picture of the pool. ") + _told(table, shape))
@@ -47,19 +52,38 @@ def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
         _chart(chats_figure(table, shape.context_length, current_theme()), f"{key}-chats", alt)
 
 
-def _boxes(settings: Mapping[str, str], key: str) -> tuple[int, int, int]:
-    def box(name: str, label: str, low: int, high: int, default: int, told: str) -> int:
+class Asked(NamedTuple):
+    """What the boxes say; the names are the instrument's settings."""
+
+    chats: int
+    length: int
+    prefix: int
+    crowd: int
+
+
+def _boxes(settings: Mapping[str, str], key: str) -> Asked:
+    def number(name: str, label: str, low: int, high: int, default: int, told: str) -> int:
         asked = min(high, max(low, int(settings.get(name, default))))
         return int(st.number_input(label, low, high, asked, step=1, key=f"{key}-{name}", help=told))
 
-    with st.grid(3, min_column_width=150):
-        return (
-            box("chats", _("Chats"), 1, MOST_CHATS, 8, _("How many ask for memory, one after another.")),
-            box("prefix", _("Same first tokens"), 0, LONGEST_PREFIX, 0,
-                _("A beginning that all of them share, as with one system prompt. 0: none.")),
-            box("crowd", _("Crowd"), 0, LAST_CROWD, 1,
-                _("The seed from which the chats' lengths are drawn. The same number gives the same chats.")),
+    with st.grid(4, min_column_width=150):
+        return Asked(
+            number("chats", _("Chats"), 1, MOST_CHATS, 8, _("How many ask for memory, one after another.")),
+            _length_box(int(settings.get("length", MIXED)), key),
+            number("prefix", _("Same first tokens"), 0, LONGEST_PREFIX, 0,
+                   _("A beginning that all of them share, as with one system prompt. 0: none.")),
+            number("crowd", _("Crowd"), 0, LAST_CROWD, 1,
+                   _("The seed from which mixed lengths are drawn. The same number gives the same chats.")),
         )  # fmt: skip
+
+
+def _length_box(asked: int, key: str) -> int:
+    mixed = _("mixed, {low} to {high}").format(low=SHORTEST, high=LONGEST)
+    lengths = sorted({*LENGTHS, asked})
+    return st.selectbox(
+        _("Tokens of a chat"), lengths, lengths.index(asked), key=f"{key}-length",
+        format_func=lambda n: str(n) if n else mixed,
+    )  # fmt: skip
 
 
 def _chart(figure: object, key: str, alt: str) -> None:
@@ -97,7 +121,7 @@ def _whole_contexts(table: Table, shape: ModelShape) -> int:
 def _how(shape: ModelShape) -> str:
     page = PAGE_SIZE * cost.kv_bytes_per_position(shape)
     return _(
-        "The chats are made up: their lengths are drawn from a seed, between {low} and {high} tokens, and they grow "
+        "The chats are made up: mixed lengths are drawn from a seed, between {low} and {high} tokens, and all grow "
         "{step} tokens at a time in turns. One enters when everything that it will hold finds room. The pages follow "
         "the engine's own rules: {size} positions each, {bytes} in {name}, taken when they are needed; a shared page "
         "that is partly filled is copied before somebody writes into it. A test does the same to the engine's real "

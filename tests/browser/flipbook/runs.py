@@ -109,6 +109,37 @@ def story(new: int = 10) -> Run:
     return run_of(prompt, [f" w{i}" for i in range(new)])
 
 
+def drafted(guesses: int = 4, right: int = 2) -> Run:
+    """The story's first eleven tokens as usual; then one pass checks guesses, and a last one takes the token after."""
+    new = [f" w{i}" for i in range(3 + right + 1 + 1)]
+    run = run_of(["Once", " upon", " a", " time", ",", " there", " was", " a"], new)
+    first, emitted = run.passes[3], [one.emitted[0] for one in run.passes[3 : 4 + right]]
+    held = first.start_position + 1 + right
+    ids = [*first.token_ids, *(one.token.id for one in emitted[:-1]), *([100] * (guesses - right))]
+    checked = msgspec.structs.replace(
+        first, token_ids=ids, emitted=emitted, drafted=guesses, accepted=right, positions_held=held,
+        kv_bytes_held=held * KV_BYTES,
+    )  # fmt: skip
+    last = msgspec.structs.replace(run.passes[4 + right], index=checked.index + 1, number=4)
+    end = msgspec.structs.replace(run.events[-1], index=last.index + 1)
+    return Run([*run.events[: checked.index], checked, last, end])
+
+
+def recomputed(new: int = 10) -> Run:
+    """The story, every pass from the first token on and nothing kept."""
+    run = story(new)
+    events = [
+        msgspec.structs.replace(
+            one, token_ids=[1] * (8 + one.number), start_position=0, positions_held=0, kv_bytes_held=0,
+            state_bytes_held=0, window_bytes_held=0,
+        )
+        if isinstance(one, Pass)
+        else one
+        for one in run.events
+    ]  # fmt: skip
+    return Run(events)
+
+
 def saved(run: Run) -> dict[str, Any]:
     """The saved form as the component gets it."""
     return {"schema": SCHEMA, "events": msgspec.to_builtins(run.events)}

@@ -77,7 +77,7 @@ class MockRunner:
     slot_bytes = 100
     threads = 1
 
-    def device(self):
+    def device(self, *, drafts):
         return DEVICE
 
 

@@ -81,6 +81,8 @@ def test_a_sequence_without_room_for_its_next_tokens_is_told_so(runner):
 
 
 def test_the_device_is_described_with_the_kernels_that_run(runner):
-    device = runner.device()
+    device = runner.device(drafts=False)
     assert device.threads == 1
     assert set(device.kernels) >= {"gated_delta_net", "gated_attention"}
+    assert "attention" not in device.kernels, "what another architecture would use did not run"
+    assert "fold_drafts" in runner.device(drafts=True).kernels

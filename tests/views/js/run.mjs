@@ -59,3 +59,27 @@ export function wholeRun(texts = [" time", ",", " there", " was"], reason = "len
   const end = { event: "end", index: passes.length + 2, reason, at_ns: passes.at(-1).end_ns };
   return [header({ asked: texts.length }), queued, ...passes, end];
 }
+
+/**
+ * Prompt of 3, then a decode that checks four guesses of which two are right, then one that checks two wrong ones. The
+ * guess 900 stands nowhere else in the record; the others have been in the prompt.
+ */
+export function draftedRun() {
+  const first = { ...pass(1, [" on", " a", ","], { ids: [50, 11, 12, 10, 900] }), drafted: 4, accepted: 2, positions_held: 6 };
+  first.emitted[0].token = token(11, " upon");
+  first.emitted[1].token = token(12, " a");
+  first.emitted.forEach((each, i) => (each.position = 4 + i));
+  const second = { ...pass(2, [" sea"], { ids: [53, 10, 11], first: 6 }), drafted: 2, accepted: 0, positions_held: 7 };
+  second.emitted[0].position = 7;
+  return [header({ asked: 5 }), queued, pass(0, [" time"]), first, second, { event: "end", index: 5, reason: "length", at_ns: 15e6 }];
+}
+
+/** Prompt of 3 and three new tokens; every pass takes in all there is and keeps nothing. */
+export function recomputedRun() {
+  const passes = [" time", ",", " there"].map((text, number) => ({
+    ...pass(number, [text], { ids: Array.from({ length: 3 + number }, (_, i) => 10 + i), first: 0 }),
+    positions_held: 0, kv_bytes_held: 0, state_bytes_held: 0, window_bytes_held: 0,
+  }));
+  passes.forEach((each, number) => (each.emitted[0].position = 3 + number));
+  return [header({ asked: 3 }), queued, ...passes, { event: "end", index: 5, reason: "length", at_ns: 20e6 }];
+}

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import * as score from "../../../views/assets/flipbook/score.js";
-import { header, pass, queued, wholeRun } from "./run.mjs";
+import { draftedRun, header, pass, queued, recomputedRun, wholeRun } from "./run.mjs";
 
 function read(events) {
   const made = score.createScore();
@@ -104,4 +104,37 @@ test("a value that the record lacks stays unknown", () => {
   const events = wholeRun();
   events[2].weight_bytes_read = null;
   assert.equal(read(events).passes[0].weightBytes, null);
+});
+
+test("of a pass with guesses only the right ones stand, and the next begins behind them", () => {
+  const run = read(draftedRun());
+  assert.deepEqual(run.passes.map(score.standing), [3, 6, 7]);
+  assert.equal(run.passes[2].first, score.standing(run.passes[1]));
+  assert.equal(score.textAfter(run, 1), " time upon a,");
+});
+
+test("a guess is shown as it went in, whatever stands at its place in the end", () => {
+  const run = read(draftedRun());
+  const went = (step, position) => score.tokenIn(run, run.passes[step], position).text;
+  assert.deepEqual([3, 4, 5, 6].map((position) => went(1, position)), [" time", " upon", " a", "Once"]);
+  assert.equal(run.tokens.get(6).text, ",", "the model's own choice at the place of the wrong guess");
+  assert.deepEqual(score.tokenIn(run, run.passes[1], 7), { id: 900, bytes: "", text: "" }, "known by its number alone");
+});
+
+test("columns reach as far as any pass did, and no pass to come is counted for a token that came with others", () => {
+  const run = read(draftedRun());
+  assert.equal(score.columnCount(run), 9);
+  const open = read(draftedRun().slice(0, 4));
+  assert.equal(open.passes.length, 2);
+  const pace = score.medianGap(open);
+  assert.equal(score.timeExtent(open), open.passes[1].endNs + (1 / 2) * pace, "one of five is missing, at two a pass");
+});
+
+test("a run that keeps nothing says so in every pass and has no bytes to tell of a token", () => {
+  const run = read(recomputedRun());
+  assert.deepEqual(run.passes.map((each) => [each.first, each.count]), [[0, 3], [0, 4], [0, 5]]);
+  assert.ok(run.passes.every(score.keepsNothing));
+  assert.ok(!read(wholeRun()).passes.some(score.keepsNothing));
+  assert.equal(score.kvBytesPerPosition(run), null);
+  assert.equal(score.crossover(run), null);
 });

@@ -1,7 +1,7 @@
 /** What is said about the pass: title, sentences, the text so far, how the numbers were made, how the run stands. */
 
 import { setParts, setText } from "./dom.js";
-import { isChunk, isOver, textAfter } from "./score.js";
+import { isChunk, isOver, keepsNothing, textAfter } from "./score.js";
 import { visible } from "./tokens.js";
 
 const MOST_LINES = 2;
@@ -45,14 +45,22 @@ function captionPass(parts, { score, words, pass, spell }) {
   if (pass.weightBytes !== null) {
     sentences.push(words.parts("sub_weights", { n: pass.count, weights: words.bytes(pass.weightBytes) }));
   }
-  // What is kept before this pass is read back; a first pass has nothing to read.
+  if (pass.drafted) sentences.push(words.parts("sub_drafts", { n: pass.drafted, right: words.count(pass.accepted) }));
+  sentences.push(...aboutMemory(score, words, pass));
+  if (pass.sharedBy > 1) sentences.push(words.parts("sub_shared", { n: pass.sharedBy - 1 }));
+  setParts(parts.sub, sentences.flatMap((sentence) => [...sentence, { text: " ", place: null }]));
+  parts.sub.dataset.phase = pass.phase;
+}
+
+/** What is kept before this pass is read back; a first pass has nothing to read, and one may keep nothing for the next. */
+function aboutMemory(score, words, pass) {
+  if (keepsNothing(pass)) return [words.parts("sub_nothing_kept")];
+  const sentences = [];
   const entries = words.say("entries", { n: pass.first });
   const suffix = pass.first ? "again" : "first";
   if (score.layers.includes("attention")) sentences.push(words.parts(`sub_attention_${suffix}`, { n: pass.first, entries }));
   if (score.layers.includes("delta")) sentences.push(words.parts(`sub_delta_${suffix}`));
-  if (pass.sharedBy > 1) sentences.push(words.parts("sub_shared", { n: pass.sharedBy - 1 }));
-  setParts(parts.sub, sentences.flatMap((sentence) => [...sentence, { text: " ", place: null }]));
-  parts.sub.dataset.phase = pass.phase;
+  return sentences;
 }
 
 function captionStage(parts, { score, words }, stage) {

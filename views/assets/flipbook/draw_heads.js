@@ -3,9 +3,9 @@
  * stands over the next column, where it goes in again.
  */
 
-import { box, cut, fill, phaseColour, setFont, stroke } from "./frame.js";
+import { box, cut, fill, isSettled, phaseColour, setFont, stroke } from "./frame.js";
 import { middleOf, segmentOf, slotOf } from "./layout.js";
-import { columnCount } from "./score.js";
+import { columnCount, standing, tokenIn } from "./score.js";
 
 const SLANT = { wide: -0.66, narrow: -0.95 };
 
@@ -19,23 +19,19 @@ export function drawHeads(frame) {
 
 function drawHead(frame, position, x) {
   const { pass, score } = frame;
-  const token = score.tokens.get(position);
   const after = pass ? pass.first + pass.count : 0;
   const isNow = pass !== null && position >= pass.first && position < after;
+  const token = isNow ? tokenIn(score, pass, position) : score.tokens.get(position);
+  const isRefused = isNow && pass.drafted > 0 && isSettled(frame) && position >= standing(pass);
   const isKnown = position < Math.max(after, score.promptCount);
   const isOut = pass !== null && !isNow && pass.emitted.some((emission) => emission.position === position);
   if (!token || (!isKnown && !(isOut && isSettled(frame)))) return;
   const colour = isNow || isOut ? phaseColour(frame) : frame.theme.ink;
   const strength = isNow ? 1 : isOut ? 0.95 : position < after || frame.hidden ? 0.86 : 0.62;
-  slanted(frame, frame.spell(token), x, colour, strength, isNow || isOut ? 650 : 430);
+  slanted(frame, frame.spell(token), x, colour, isRefused ? 0.6 : strength, isNow || isOut ? 650 : 430, isRefused);
 }
 
-/** @param {import("./frame.js").Frame} frame */
-export function isSettled(frame) {
-  return frame.front >= frame.layout.rows.length;
-}
-
-function slanted(frame, spelling, x, colour, strength, weight) {
+function slanted(frame, spelling, x, colour, strength, weight, isStruck = false) {
   const { ctx, layout } = frame;
   const slant = layout.narrow ? SLANT.narrow : SLANT.wide;
   const size = layout.narrow ? 11.5 : 13;
@@ -51,7 +47,10 @@ function slanted(frame, spelling, x, colour, strength, weight) {
   ctx.globalAlpha = strength * 0.45;
   ctx.fillText(spelling.lead, -lead, 0);
   ctx.globalAlpha = strength;
-  ctx.fillText(cut(ctx, spelling.text, room - lead), 0, 0);
+  const text = cut(ctx, spelling.text, room - lead);
+  ctx.fillText(text, 0, 0);
+  // Struck through: a guess that was wrong.
+  if (isStruck) ctx.fillRect(-lead, -0.7 * layout.unit, lead + ctx.measureText(text).width, 1.4 * layout.unit);
   ctx.restore();
 }
 
@@ -70,14 +69,16 @@ function drawFoldHead(frame, segment) {
   ctx.globalAlpha = 1;
 }
 
-/** The emitted token under the column whose odds it was drawn from; at the run's end it stands over no column. */
+/**
+ * What was emitted, under the column whose odds the last of it was drawn from; at the run's end it stands over no column.
+ */
 export function drawOut(frame) {
   const { pass, score, layout } = frame;
   if (!pass || !isSettled(frame)) return;
-  const source = segmentOf(layout, pass.first + pass.count - 1);
   const emission = pass.emitted.at(-1);
-  if (!source || !emission) return;
-  drawPill(frame, middleOf(source, pass.first + pass.count - 1), pass.emitted.map((each) => frame.spell(each.token)));
+  const source = emission && segmentOf(layout, emission.position - 1);
+  if (!source) return;
+  drawPill(frame, middleOf(source, emission.position - 1), pass.emitted.map((each) => frame.spell(each.token)));
   if (emission.position === columnCount(score)) {
     const last = layout.segments.at(-1);
     const x = last.x + last.width + layout.pitch / 2;

@@ -3,8 +3,9 @@
  * of one size.
  */
 
-import { box, fill, reached, setFont, stroke } from "./frame.js";
+import { box, fill, isSettled, reached, setFont, stroke } from "./frame.js";
 import { slotOf } from "./layout.js";
+import { keepsNothing } from "./score.js";
 
 /** @param {import("./frame.js").Frame} frame */
 export function drawNames(frame) {
@@ -85,7 +86,8 @@ function drawState(frame, row, x) {
   const y = row.y + (row.height - side) / 2;
   const share = reached(frame, row.layer);
   const path = box(x, y, side, side, side * 0.22);
-  const exists = !frame.hidden && pass !== null && (pass.first > 0 || share > 0);
+  const isGone = pass !== null && keepsNothing(pass) && isSettled(frame);
+  const exists = !frame.hidden && pass !== null && !isGone && (pass.first > 0 || share > 0);
   if (!exists) {
     stroke(ctx, theme.state, 0.4, 1, path, [2, 3]);
     return;

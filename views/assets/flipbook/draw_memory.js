@@ -82,7 +82,7 @@ function drawState(frame, plot) {
 function drawKv(frame, plot) {
   const { ctx, theme, pass, score, layout } = frame;
   const each = kvBytesPerPosition(score);
-  if (each === 0) return;
+  if (!each) return;
   const end = score.passes.at(-1).held;
   const at = (positions) => [plot.x(positions), plot.y(each * positions)];
   const unit = layout.unit;

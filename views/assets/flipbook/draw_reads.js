@@ -1,6 +1,6 @@
 /**
- * What a pass reads. In decode each attention row reads back every chip that it keeps: an arc to each. In prefill the
- * tokens are in flight together, and each attends to those before it: fine arcs in the pass's own colour, nothing read back.
+ * What a pass reads. Each attention row reads back every chip that it keeps: an arc to each. Tokens that are in flight
+ * together attend to those before them as well: fine arcs in the pass's own colour, nothing read back.
  */
 
 import { phaseColour, reached, stroke } from "./frame.js";
@@ -14,7 +14,7 @@ export function drawArcs(frame, row, cut) {
   const share = reached(frame, row.layer);
   if (!frame.pass || share === 0) return;
   const now = ends(cut, "now");
-  if (frame.pass.phase === "prefill") drawCausal(frame, row, now, share);
+  if (now.length > 1) drawCausal(frame, row, now, share);
   drawReads(frame, row, ends(cut, "past"), now.at(-1) ?? beyond(frame), share);
 }
 

@@ -3,9 +3,10 @@
  * row is a shelf of slots, and each token that has passed leaves a chip (its key and value) in its slot.
  */
 
-import { box, fill, phaseColour, pieces, reached, stroke } from "./frame.js";
+import { box, fill, isSettled, phaseColour, pieces, reached, stroke } from "./frame.js";
 import { drawArcs } from "./draw_reads.js";
 import { beadRadius, slotOf } from "./layout.js";
+import { keepsNothing } from "./score.js";
 
 /** @param {import("./frame.js").Frame} frame */
 export function drawRows(frame) {
@@ -67,8 +68,8 @@ function drawBeads(frame, row, cut) {
   const y = row.y + row.height / 2;
   const radius = beadRadius(layout, row);
   const share = reached(frame, row.layer);
-  const groups = { past: new Path2D(), now: new Path2D(), known: new Path2D() };
-  const size = { past: 0.42, now: 1, known: 0.72 };
+  const groups = { past: new Path2D(), now: new Path2D(), refused: new Path2D(), known: new Path2D() };
+  const size = { past: 0.42, now: 1, refused: 0.8, known: 0.72 };
   for (const piece of cut) {
     if (piece.status === "next") continue;
     const r = radius * (piece.status === "now" && share === 0 ? size.known : size[piece.status]);
@@ -80,6 +81,13 @@ function drawBeads(frame, row, cut) {
   fill(ctx, theme.paper, 1, groups.known);
   stroke(ctx, theme.ink, 0.34, 1, groups.known);
   drawNow(frame, groups.now, share);
+  drawRefused(frame, groups.refused);
+}
+
+/** A guess that was wrong: an empty, broken outline in the pass's colour. It left nothing behind. */
+function drawRefused(frame, path) {
+  fill(frame.ctx, frame.theme.paper, 1, path);
+  stroke(frame.ctx, phaseColour(frame), 0.9, 1.3 * frame.layout.unit, path, [2.5, 2.5]);
 }
 
 function addCircle(path, x, y, radius) {
@@ -100,13 +108,14 @@ function drawSlots(frame, row, cut) {
   const { ctx, theme, layout } = frame;
   const slot = slotOf(layout, row);
   const share = reached(frame, row.layer);
-  const groups = { past: new Path2D(), now: new Path2D(), known: new Path2D(), next: new Path2D() };
+  const groups = Object.fromEntries(["past", "now", "refused", "known", "next"].map((status) => [status, new Path2D()]));
+  const leaves = share > 0 && !(frame.pass && keepsNothing(frame.pass) && isSettled(frame));
   const chips = { past: new Path2D(), now: new Path2D() };
   for (const piece of cut) {
     addSlot(groups[piece.status], piece, slot, layout);
     if (piece.status === "past") addChips(chips.past, piece, slot, 0, layout);
-    // The chip drops into its slot while the row is computed.
-    if (piece.status === "now" && share > 0) addChips(chips.now, piece, slot, (1 - share) * slot.height * 0.5, layout);
+    // The chip drops into its slot while the row is computed; a pass that keeps nothing takes it away at its end.
+    if (piece.status === "now" && leaves) addChips(chips.now, piece, slot, (1 - share) * slot.height * 0.5, layout);
   }
   fill(ctx, theme.kv, theme.dark ? 0.2 : 0.15, groups.past);
   fill(ctx, theme.kv, 1, chips.past);
@@ -114,6 +123,7 @@ function drawSlots(frame, row, cut) {
   stroke(ctx, theme.ink, 0.3, 1, groups.known);
   stroke(ctx, theme.ink, 0.2, 1, groups.next, [1.5, 3]);
   drawNow(frame, groups.now, share);
+  drawRefused(frame, groups.refused);
   fill(ctx, theme.paper, share, chips.now);
 }
 

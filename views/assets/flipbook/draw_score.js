@@ -1,7 +1,7 @@
 /** The score: every drawing of it in order, from the cursor's wash to the words on top. */
 
-import { box, fill, phaseColour, setFont, stroke } from "./frame.js";
-import { drawHeads, drawOut, drawRest, drawSpans, isSettled } from "./draw_heads.js";
+import { box, fill, isSettled, phaseColour, setFont, stroke } from "./frame.js";
+import { drawHeads, drawOut, drawRest, drawSpans } from "./draw_heads.js";
 import { drawKept, drawNames } from "./draw_kept.js";
 import { drawRows } from "./draw_rows.js";
 import { segmentOf } from "./layout.js";

@@ -15,6 +15,8 @@
  * @property {(token: import("./score.js").Token) => import("./tokens.js").Spelling} spell
  */
 
+import { standing } from "./score.js";
+
 /** Size a canvas for the screen's pixels and return its context, cleared, in CSS pixels. */
 export function surface(canvas, width, height) {
   const ratio = Math.min(2, globalThis.devicePixelRatio || 1);
@@ -37,6 +39,11 @@ export function reached(frame, layer) {
   return Math.min(1, Math.max(0, frame.front - layer));
 }
 
+/** Whether the pass under the cursor is over: every layer computed. @param {Frame} frame */
+export function isSettled(frame) {
+  return frame.front >= frame.layout.rows.length;
+}
+
 /** The colour of the running pass. @param {Frame} frame */
 export function phaseColour(frame) {
   return frame.theme[frame.pass?.phase ?? "prefill"];
@@ -44,20 +51,22 @@ export function phaseColour(frame) {
 
 /**
  * A segment cut by what the pass does to it: `past` went in earlier, `now` goes in, `known` waits with its token known,
- * `next` is not known yet.
+ * `refused` went in as a guess and turned out wrong, which is known when the pass is over; `next` is not known yet.
  *
  * @param {Frame} frame
  * @param {import("./layout.js").Segment} segment
- * @returns {{from: number, to: number, x: number, width: number, fold: boolean, status: "past"|"now"|"known"|"next"}[]}
+ * @returns {{from: number, to: number, x: number, width: number, fold: boolean, status: "past"|"now"|"refused"|"known"|"next"}[]}
  */
 export function pieces(frame, segment) {
   const { pass, score } = frame;
   const first = pass?.first ?? 0;
   const after = first + (pass?.count ?? 0);
+  const right = pass?.drafted && isSettled(frame) ? standing(pass) : after;
   const each = segment.width / (segment.to - segment.from);
   return [
     ["past", 0, first],
-    ["now", first, after],
+    ["now", first, right],
+    ["refused", right, after],
     ["known", after, Math.max(after, score.promptCount)],
     ["next", Math.max(after, score.promptCount), Infinity],
   ]

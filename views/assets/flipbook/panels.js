@@ -1,7 +1,7 @@
 /** The odds that a pass produced, and what is kept after it, in figures. */
 
 import { element, setText } from "./dom.js";
-import { crossover, kvBytesPerPosition } from "./score.js";
+import { crossover, keepsNothing, kvBytesPerPosition } from "./score.js";
 
 const MOST_BARS = 6;
 
@@ -94,7 +94,7 @@ export function showMemory(parts, scene) {
   const each = kvBytesPerPosition(score);
   const tokens = pass ? words.say("tokens", { n: pass.held }) : "";
   setText(parts.kv.value, pass ? words.bytes(pass.kvBytes) : "");
-  setText(parts.kv.detail, pass ? words.say("kv_detail", { tokens, each: words.bytes(each) }) : "");
+  setText(parts.kv.detail, pass && each !== null ? words.say("kv_detail", { tokens, each: words.bytes(each) }) : "");
   parts.state.whole.hidden = pass?.stateBytes === 0;
   parts.kv.whole.hidden = each === 0;
   setText(parts.state.value, pass ? words.bytes(pass.stateBytes) : "");
@@ -103,6 +103,7 @@ export function showMemory(parts, scene) {
 }
 
 function memoryWords(words, pass, each, tokens, meeting) {
+  if (keepsNothing(pass)) return words.say("memory_nothing");
   const values = { kv: words.bytes(pass.kvBytes), tokens, each: words.bytes(each), state: words.bytes(pass.stateBytes) };
   const said = words.say("memory_picture", values);
   if (!meeting) return said;

@@ -3,6 +3,7 @@
 import { setText } from "./dom.js";
 import { under } from "./layout.js";
 import { passAt, timeScale } from "./layout_time.js";
+import { standing } from "./score.js";
 import { spelt } from "./tokens.js";
 
 /**
@@ -41,7 +42,7 @@ function clickScore(event, actions) {
     actions.unfold(segment.from);
     return;
   }
-  const pass = score.passes.find((each) => each.first <= segment.from && segment.from < each.first + each.count);
+  const pass = score.passes.find((each) => each.first <= segment.from && segment.from < standing(each));
   if (pass) actions.go(pass.number);
 }
 

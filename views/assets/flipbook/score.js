@@ -16,16 +16,22 @@
  * @property {number} startNs
  * @property {number} endNs
  * @property {number} held            positions held afterwards
+ * @property {boolean} keeps          false for a run that keeps nothing between its passes
  * @property {number} kvBytes
  * @property {number} stateBytes
  * @property {number|null} weightBytes  read in this pass
  * @property {Emission[]} emitted
+ * @property {number} drafted         how many of those that went in, the last ones, were guesses
+ * @property {number} accepted        how many of the guesses were right; the others left nothing behind
+ * @property {number[]} guesses       ids of the guessed tokens
  * @property {number} textEnd         bytes of generated text that exist after this pass
  *
  * @typedef {Object} Score
  * @property {number} events          events held: where a cut connection resumes
  * @property {Object|null} header
  * @property {Map<number, Token>} tokens  by position, prompt and accepted tokens
+ * @property {Map<number, Token>} seen    by id, whatever the record has named so far
+ * @property {number} reach           columns that any pass has taken up, with guesses
  * @property {number} promptCount
  * @property {("attention"|"delta")[]} layers
  * @property {PassView[]} passes
@@ -41,6 +47,8 @@ export function createScore() {
     events: 0,
     header: null,
     tokens: new Map(),
+    seen: new Map(),
+    reach: 0,
     promptCount: 0,
     layers: [],
     passes: [],
@@ -80,14 +88,22 @@ function takeHeader(score, header) {
   score.header = header;
   score.promptCount = header.prompt_tokens.length;
   score.layers = header.model.layer_types.map((type) => (type === "full_attention" ? "attention" : "delta"));
-  header.prompt_tokens.forEach((token, position) => score.tokens.set(position, token));
+  header.prompt_tokens.forEach((token, position) => name(score, token, position));
+}
+
+function name(score, token, position) {
+  score.tokens.set(position, token);
+  score.seen.set(token.id, token);
 }
 
 function takePass(score, event) {
   for (const emission of event.emitted ?? []) {
-    score.tokens.set(emission.position, emission.token);
+    name(score, emission.token, emission.position);
+    for (const { token } of emission.candidates ?? []) score.seen.set(token.id, token);
     for (const byte of bytesOf(emission.token)) score.written.push(byte);
   }
+  const drafted = event.drafted ?? 0;
+  score.reach = Math.max(score.reach, event.start_position + event.token_ids.length);
   score.passes.push({
     number: event.number,
     phase: event.phase,
@@ -97,10 +113,14 @@ function takePass(score, event) {
     startNs: event.start_ns,
     endNs: event.end_ns,
     held: event.positions_held,
+    keeps: event.positions_held > 0,
     kvBytes: event.kv_bytes_held,
     stateBytes: event.state_bytes_held,
     weightBytes: event.weight_bytes_read ?? null,
     emitted: event.emitted ?? [],
+    drafted,
+    accepted: event.accepted ?? 0,
+    guesses: drafted ? event.token_ids.slice(-drafted) : [],
     textEnd: score.written.length,
   });
 }
@@ -116,15 +136,13 @@ export function isOver(score) {
 }
 
 /**
- * Columns of the picture: positions that have gone through the model, and while the run goes on those that it was asked
+ * Columns of the picture: positions that have gone through the model, guesses too, and while the run goes on those that it was asked
  * for. The last sampled token is never fed back, so N new tokens make N - 1 columns.
  *
  * @param {Score} score
  */
 export function columnCount(score) {
-  let seen = score.promptCount;
-  const last = score.passes.at(-1);
-  if (last) seen = Math.max(seen, last.first + last.count);
+  const seen = Math.max(score.promptCount, score.reach);
   if (isOver(score) || !score.header) return seen;
   return Math.max(seen, score.promptCount + score.header.sampling.max_new_tokens - 1);
 }
@@ -134,7 +152,8 @@ export function timeExtent(score) {
   const last = score.passes.at(-1);
   if (!last) return 0;
   if (isOver(score)) return last.endNs;
-  const missing = Math.max(0, score.header.sampling.max_new_tokens - score.passes.length);
+  const emitted = score.passes.reduce((sum, pass) => sum + pass.emitted.length, 0);
+  const missing = Math.max(0, score.header.sampling.max_new_tokens - emitted) * (score.passes.length / Math.max(1, emitted));
   const pace = medianGap(score) ?? last.endNs - last.startNs;
   return last.endNs + missing * pace;
 }
@@ -210,4 +229,27 @@ export function endOfTextId(score) {
 /** Whether a pass is only a part of the prompt's prefill. @param {Score} score @param {PassView} pass */
 export function isChunk(score, pass) {
   return pass.phase === "prefill" && pass.count < score.promptCount;
+}
+
+/** The position after the last token of a pass that counts: guesses that were wrong lie beyond it. @param {PassView} pass */
+export function standing(pass) {
+  return pass.first + pass.count - (pass.drafted - pass.accepted);
+}
+
+/**
+ * The token that went in at a position: the known one, or the guess. Of a guess the record has the id alone, so one that
+ * it names nowhere else has no text.
+ *
+ * @param {Score} score @param {PassView} pass @param {number} position
+ * @returns {Token|undefined}
+ */
+export function tokenIn(score, pass, position) {
+  const id = pass.drafted ? pass.guesses[position - (pass.first + pass.count - pass.drafted)] : undefined;
+  if (id === undefined) return score.tokens.get(position);
+  return score.seen.get(id) ?? { id, bytes: "", text: "" };
+}
+
+/** Whether a pass kept nothing for the next one, which then begins at the first token again. @param {PassView} pass */
+export function keepsNothing(pass) {
+  return pass.keeps === false;
 }

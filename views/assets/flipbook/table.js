@@ -1,6 +1,7 @@
 /** The same run as a table: for people who do not see the picture, and for those who want the figures. */
 
 import { element } from "./dom.js";
+import { tokenIn } from "./score.js";
 import { spelt } from "./tokens.js";
 
 const COLUMNS = ["pass", "phase", "tokens_in", "tokens_out", "duration", "kv", "state"];
@@ -45,7 +46,7 @@ export class RunTable {
   }
 
   tokensIn(score, pass) {
-    const shown = Array.from({ length: Math.min(pass.count, MOST_TOKENS_SHOWN) }, (_, i) => score.tokens.get(pass.first + i));
+    const shown = Array.from({ length: Math.min(pass.count, MOST_TOKENS_SHOWN) }, (_, i) => tokenIn(score, pass, pass.first + i));
     const text = shown.map((token) => (token ? spelt(this.spell(token)) : "")).join(" ");
     if (pass.count === 1) return text;
     const more = pass.count > shown.length ? " …" : "";

@@ -1,0 +1,114 @@
+"""Weights in fewer bits: what a model takes under each scheme, and a few real weights before and after rounding."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+
+from engine.account.bits import SCHEMES, stored
+from engine.account.presets import Hardware
+from engine.account.record import ModelShape
+from engine.account.weight_group import Floats, as_int4, as_int8
+from lessons.filters import decimal_bytes, significant
+from views.figure_shared_read import UNITS
+from views.figure_style import GRID, TEXT, Drawn, styled
+from views.palette import COLOURS, Theme
+from views.words import _
+
+
+def bytes_figure(shape: ModelShape, machine: Hardware, theme: Theme) -> Drawn:
+    """A bar for each scheme, on an axis from 0."""
+    rows = [stored(shape, scheme, machine) for scheme in SCHEMES]
+    top = rows[0].weight_bytes
+    unit, size = next(one for one in UNITS if top >= one[1])
+    figure = styled(go.Figure(), theme, height=300)
+    figure.add_trace(
+        go.Bar(
+            y=[_short(row.scheme.bits_a_weight) for row in rows], x=[row.weight_bytes / size for row in rows],
+            orientation="h", name=_("weights"), marker={"color": COLOURS[theme]["weights"]},
+            text=[decimal_bytes(row.weight_bytes) for row in rows], textposition="outside", cliponaxis=False,
+            textfont={"color": TEXT[theme], "size": 14}, hoverinfo="skip",
+        )
+    )  # fmt: skip
+    figure.update_xaxes(title_text=unit, range=[0, top / size * 1.2])
+    figure.update_yaxes(autorange="reversed", type="category", title_text=_("bits a weight, all counted"))
+    return Drawn(
+        figure=figure,
+        title=_("The same weights, stored in fewer bits"),
+        description="; ".join(f"{row.scheme.name}: {decimal_bytes(row.weight_bytes)}" for row in rows) + ".",
+        evidence="computed",
+        how=_(
+            "Weights × bits a weight ÷ 8, every matrix stored alike. Bits a weight: its own, and its part of the scale "
+            "(and zero) of its group. The time is the least for a decode step of one sequence at token 500: the larger of "
+            "bytes ÷ bandwidth and operations ÷ peak on {machine} ({source}, {dated})."
+        ).format(machine=machine.name, source=machine.source, dated=machine.dated),
+        table={
+            _("how a weight is stored"): [row.scheme.name for row in rows],
+            _("bits a weight"): [row.scheme.bits_a_weight for row in rows],
+            _("bytes held"): [row.weight_bytes for row in rows],
+            _("weight bytes read a step"): [row.step_bytes for row in rows],
+            _("step on {machine}, at least (ms)").format(machine=machine.name): [
+                float(f"{row.step_ns / 1e6:.4g}") for row in rows
+            ],
+        },
+    )  # fmt: skip
+
+
+def group_figure(row: Floats, start: int, bits: int, theme: Theme) -> Drawn:
+    """64 neighbouring weights of a real row as they are, and as 8 or 4 bits give them back."""
+    group = row[start : start + GROUP]
+    if bits == 8:
+        whole, scale = as_int8(row)
+        back, levels = whole[start : start + GROUP], None
+        told = _("one scale for the whole row: {scale}").format(scale=significant(scale))
+    else:
+        back, scale, zero = as_int4(group)
+        levels = (np.arange(16) - 8) * scale + zero
+        told = _("16 levels, {scale} apart").format(scale=significant(scale))
+    figure = styled(go.Figure(), theme, height=320)
+    for level in levels if levels is not None else ():
+        figure.add_hline(y=float(level), line={"color": GRID[theme], "width": 1}, layer="below")
+    places = list(range(start, start + len(group)))
+    _points(figure, places, group, _("in bf16"), COLOURS[theme]["weights"], "circle-open", 9)
+    _points(figure, places, back, _("from {n} bits").format(n=bits), TEXT[theme], "x-thin-open", 7)
+    reach = float(np.abs(np.concatenate([group, back])).max()) * 1.08 or 1.0
+    figure.update_xaxes(title_text=_("place in the row"), range=[start - 1, start + len(group)])
+    figure.update_yaxes(title_text=_("weight"), range=[-reach, reach], showgrid=False)
+    figure.update_layout(
+        showlegend=True, legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "font": {"size": 13}}
+    )
+    error = float(np.sqrt(np.mean((back - group) ** 2)) / (np.sqrt(np.mean(group**2)) or 1.0))
+    return Drawn(
+        figure=figure,
+        title=_("{n} real weights, and what is left of them").format(n=len(group)),
+        description=_("Weights between {low} and {high}; {told}.").format(
+            low=significant(float(group.min())), high=significant(float(group.max())), told=told
+        ),
+        evidence="computed",
+        how=_(
+            "Read from the story model's checkpoint and rounded to the nearest level as the engine does it: in 8 bits one "
+            "scale a row, in 4 bits a scale and a zero for every {n} weights."
+        ).format(n=GROUP),
+        table={_("place"): places, _("bf16"): [float(x) for x in group], _("back"): [float(x) for x in back]},
+        note=_("{told}. Root mean square of the error: {error} of that of the weights.").format(
+            told=told[0].upper() + told[1:], error=f"{error * 100:.1f} %"
+        ),
+    )
+
+
+GROUP = 64
+"""Weights that share a scale and a zero in the engine's 4 bits."""
+
+
+def _short(bits: float) -> str:
+    return f"{bits:g}"
+
+
+def _points(
+    figure: go.Figure, x: list[int], y: Floats, name: str, colour: str, symbol: str, size: int
+) -> None:  # fmt: skip
+    marker = {"color": colour, "symbol": symbol, "size": size, "line": {"width": 2, "color": colour}}
+    figure.add_trace(
+        go.Scatter(x=x, y=[float(one) for one in y], mode="markers", name=name, marker=marker,
+                   hovertemplate="%{x}: %{y:.4f}<extra></extra>")
+    )  # fmt: skip

@@ -20,8 +20,8 @@ PANEL = 16
 """Rows of a panel."""
 
 LARGEST_GROUP = {4: 64, 8: 32}
-"""By bits, columns that share a scale, of the activations as well. With 4 bits, 64 make 4.5 bits a weight with scale and
-zero; with 8 bits only the activations have groups, and small ones cost time and no memory."""
+"""By bits, columns that share a scale, of the activations as well. With 4 bits, 64 make 4.5 bits a weight with scale
+and zero. With 8 bits only the activations have groups, and small ones cost time and no memory."""
 
 ROWS_AT_ONCE = 2048
 """Rows that are packed or unpacked at a time: a head has a quarter of a million, and the steps in between are large."""

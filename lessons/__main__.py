@@ -1,4 +1,11 @@
-"""`python -m lessons check [FILES]`: name the faults of the lessons by file and line; exit code 1 if there are any."""
+"""Tools for people who write or teach lessons.
+
+python -m lessons check [FILES]        name faults by file and line; exit code 1 if there are any
+python -m lessons key [FILES]          answers and teachers' notes as Markdown
+python -m lessons handout 1 out.html   a lesson with its recorded run, to print
+
+A command that meets faults names them and ends with exit code 1.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +16,8 @@ import typer
 
 from lessons import catalogue
 from lessons.check import check_files
+from lessons.parse import read_lesson
+from lessons.structure import Lesson
 
 app = typer.Typer(add_completion=False, help="Tools for people who write lessons.")
 
@@ -31,6 +40,46 @@ def check(
     if faults:
         raise typer.Exit(1)
     typer.echo(f"{len(chosen)} {'lesson' if len(chosen) == 1 else 'lessons'}, no faults.")
+
+
+@app.command()
+def key(
+    files: Annotated[list[Path] | None, typer.Argument(help="Lesson files; without any, every lesson.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A file to write; without it, to the terminal.")] = None,
+) -> None:
+    """Write the answer key with teachers' notes, as Markdown."""
+    from views.answer_key import course_key  # the interface is not loaded for what does not need it
+
+    written = course_key([_lesson(str(path)) for path in files or catalogue.lesson_files()])
+    if out is None:
+        typer.echo(written, nl=False)
+    else:
+        out.write_text(written, encoding="utf-8")
+        typer.echo(f"Wrote {out}.")
+
+
+@app.command()
+def handout(
+    lesson: Annotated[str, typer.Argument(help="The lesson's number, as in 1, or its file.")],
+    out: Annotated[Path, typer.Argument(help="The HTML file to write.")],
+) -> None:
+    """Write a lesson with its recorded run as one HTML file to print."""
+    from views.handout import handout as written
+
+    out.write_text(written(_lesson(lesson)), encoding="utf-8")
+    typer.echo(f"Wrote {out}.")
+
+
+def _lesson(named: str) -> Lesson:
+    """A lesson by its number or its file; ends the command in plain words if there is none or it has faults."""
+    numbered = [path for path in catalogue.lesson_files() if named.isdecimal() and int(path.name[:2]) == int(named)]
+    path = numbered[0] if numbered else Path(named)
+    if not path.is_file():
+        raise typer.BadParameter(f"there is no lesson {named!r}")
+    if faults := check_files([path]):
+        typer.echo("\n".join(str(fault) for fault in faults), err=True)
+        raise typer.Exit(1)
+    return read_lesson(path)
 
 
 if __name__ == "__main__":

@@ -94,6 +94,20 @@ INSTRUMENTS: dict[str, Instrument] = {
             }.items()
         },
     ),
+    "bits": Instrument(
+        "Fewer bits", "Weights in 16, 8 and 4 bits: bytes, odds, text and speed, and real weights before and after.",
+        settings={"shape": ANY_SHAPE, "own": OWN, "machine": MACHINE},
+        publishes={
+            **{
+                f"{prefix}{weights}_{what}": "ratio"
+                for prefix in ("", "large_")
+                for weights in ("int8", "int4")
+                for what in ("bytes", "decode", "prefill")
+            },
+            **{f"{weights}_{what}": "ratio" for weights in ("int8", "int4") for what in ("same", "nats")},
+            **{f"{weights}_rate": "bytes a second" for weights in ("bf16", "int4", "large_bf16", "large_int4")},
+        },
+    ),
     "what-if": Instrument(
         "What if", "Any model on any machine: what it holds, what a step reads, and the times that follow at best.",
         settings={
@@ -148,7 +162,8 @@ INSTRUMENTS: dict[str, Instrument] = {
             for what, kind in {
                 "decoders": "count", "prompt": "count", "chunk": "count", "steps": "count", "plain_gap": "time",
                 "stall_whole": "time", "stall_chunk": "time", "stall_ratio": "ratio", "lost": "ratio",
-                "ttft_whole": "time", "ttft_chunk": "time", "ttft_ratio": "ratio",
+                "ttft_whole": "time", "ttft_chunk": "time", "ttft_ratio": "ratio", "small": "count",
+                "small_steps": "count", "small_stall": "time", "small_ttft": "time", "small_ratio": "ratio",
             }.items()
         },
     ),
@@ -198,6 +213,24 @@ INSTRUMENTS: dict[str, Instrument] = {
             "name_pairs": "count", "name_near": "count", "name_far": "count", "name_shift_near": "ratio",
             "name_shift_far": "ratio", "name_times_near": "ratio", "name_times_far": "ratio",
             "name_cache_share": "ratio", "name_state_share": "ratio",
+        },
+    ),
+    "drafts": Instrument(
+        "Several tokens a read", "Guesses and how many held, tokens a pass, and the time against a plain run.",
+        needs_run=True,
+        publishes={
+            "drafted": "count", "accepted": "count", "judged": "count", "checks": "count", "plain": "count",
+            "n_drafts": "count", "acceptance": "ratio", "tokens_per_check": "ratio", "expected_per_check": "ratio",
+            "tokens_per_decode": "ratio", "check_cost": "ratio", "time": "time", "other_time": "time",
+            "speedup": "ratio", "same_tokens": "count",
+        },
+    ),
+    "own-runs": Instrument(
+        "Reading and writing in your runs", "Your latest runs: time a token read and written, and looks back.",
+        publishes={
+            "n": "count", "prompt_tokens": "count", "prefill_passes": "count", "new_tokens": "count",
+            "decode_passes": "count", "read": "time", "write": "time", "write_over_read": "ratio",
+            "looks_back": "count",
         },
     ),
 }  # fmt: skip

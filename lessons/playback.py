@@ -37,6 +37,15 @@ class Playback(msgspec.Struct, frozen=True):
         arrivals = {ticket: at - by_ns for ticket, at in self.arrivals.items()}
         return msgspec.structs.replace(self, rows=rows, arrivals=arrivals)
 
+    def between(self, start_ns: int, end_ns: int) -> Playback:
+        """The steps that began in this stretch of time, on a clock that begins with the first of them. Whoever came
+        before counts as come then. There must be a step in it.
+        """
+        rows = [row for row in self.rows if start_ns <= row.start_ns <= end_ns]
+        first = rows[0].start_ns
+        arrivals = {ticket: max(at, first) for ticket, at in self.arrivals.items()}
+        return msgspec.structs.replace(self, rows=rows, arrivals=arrivals).moved(first)
+
     @property
     def end_ns(self) -> int:
         """When the last step ended; 0 without steps."""

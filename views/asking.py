@@ -5,8 +5,6 @@ from __future__ import annotations
 import msgspec
 import streamlit as st
 
-from engine.account.record import Serving
-from engine.serve.wire import DEFAULT_SERVING
 from lessons.serving import Preset, read_preset, read_serving
 from lessons.structure import Block, Lesson
 from views.engine_calls import engine_notice, find_run, start_run, stop_run
@@ -108,15 +106,11 @@ def begin(page: PageState, asked: Asked, replaces: Scene | None, lesson: Lesson 
     """
     if replaces is not None and replaces.run_id is not None and replaces.running:
         stop_run(replaces.run_id)
-    started = start_run(asked.prompt, asked.sampling, _serving(lesson))
+    started = start_run(asked.prompt, asked.sampling, read_serving(lesson.front.serving) if lesson else asked.serving)
     st.session_state[page.key("refused")] = started.problem
     if started.run_id is not None:
-        page.start_run(started.run_id, asked.sampling)
+        page.start_run(started.run_id, asked.sampling, asked.serving)
         st.session_state[page.key(OTHER_DUE)] = bool(lesson and lesson.front.other)
-
-
-def _serving(lesson: Lesson | None) -> Serving:
-    return read_serving(lesson.front.serving) if lesson else DEFAULT_SERVING
 
 
 def show_refusal(page: PageState) -> None:

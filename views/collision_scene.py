@@ -85,6 +85,13 @@ def of_chunk(scenes: Sequence[Playback], chunk: int | None) -> Playback:
     return next(one for one in scenes if one.policy.chunk == chunk)
 
 
+def close_up(one: Playback) -> Playback:
+    """The steps around the collision: a few before the long prompt comes, to a few after it has been read."""
+    gap = outcome(one).plain_gap_ns
+    at = list(one.arrivals.values())[-1]
+    return one.between(round(at - 5 * gap), round(at + outcome(one).ttft_ns + 5 * gap))
+
+
 class Outcome(msgspec.Struct, frozen=True):
     """What a scene came to; nanoseconds."""
 
@@ -121,6 +128,7 @@ def results(scenes: Sequence[Playback], chunk: int) -> dict[str, float | int | N
     """What prose and questions may use: the prompt whole against in chunks of this size."""
     whole, cut = outcome(of_chunk(scenes, None)), outcome(of_chunk(scenes, chunk))
     one = scenes[0]
+    small = outcome(of_chunk(scenes, min(size for each in scenes if (size := each.policy.chunk))))
     return {
         "decoders": len(one.arrivals) - 1,
         "prompt": list(one.prompts.values())[-1],
@@ -134,4 +142,9 @@ def results(scenes: Sequence[Playback], chunk: int) -> dict[str, float | int | N
         "ttft_whole": whole.ttft_ns,
         "ttft_chunk": cut.ttft_ns,
         "ttft_ratio": cut.ttft_ns / whole.ttft_ns,
+        "small": small.chunk,
+        "small_steps": small.n_prefills,
+        "small_stall": small.stall_ns,
+        "small_ttft": small.ttft_ns,
+        "small_ratio": small.ttft_ns / whole.ttft_ns,
     }

@@ -24,14 +24,14 @@ def bytes_figure(shape: ModelShape, machine: Hardware, theme: Theme) -> Drawn:
     figure = styled(go.Figure(), theme, height=300)
     figure.add_trace(
         go.Bar(
-            y=[_short(row.scheme.bits_a_weight) for row in rows], x=[row.weight_bytes / size for row in rows],
+            y=[row.scheme.label for row in rows], x=[row.weight_bytes / size for row in rows],
             orientation="h", name=_("weights"), marker={"color": COLOURS[theme]["weights"]},
-            text=[decimal_bytes(row.weight_bytes) for row in rows], textposition="outside", cliponaxis=False,
+            text=[f"{decimal_bytes(row.weight_bytes)}, {row.scheme.bits_a_weight:g} bits" for row in rows], textposition="outside", cliponaxis=False,
             textfont={"color": TEXT[theme], "size": 14}, hoverinfo="skip",
         )
     )  # fmt: skip
-    figure.update_xaxes(title_text=unit, range=[0, top / size * 1.2])
-    figure.update_yaxes(autorange="reversed", type="category", title_text=_("bits a weight, all counted"))
+    figure.update_xaxes(title_text=unit, range=[0, top / size * 1.5])
+    figure.update_yaxes(autorange="reversed", type="category")
     return Drawn(
         figure=figure,
         title=_("The same weights, stored in fewer bits"),
@@ -39,9 +39,10 @@ def bytes_figure(shape: ModelShape, machine: Hardware, theme: Theme) -> Drawn:
         evidence="computed",
         how=_(
             "Weights × bits a weight ÷ 8, every matrix stored alike. Bits a weight: its own, and its part of the scale "
-            "(and zero) of its group. The time is the least for a decode step of one sequence at token 500: the larger of "
-            "bytes ÷ bandwidth and operations ÷ peak on {machine} ({source}, {dated})."
+            "(and zero) of its group. The time is the least for a decode step of one sequence at token 500: the larger "
+            "of bytes ÷ bandwidth and operations ÷ peak on {machine} ({source}, {dated})."
         ).format(machine=machine.name, source=machine.source, dated=machine.dated),
+        note=_("s: a scale of 16 bits, z: a zero of 16 bits, and the number of weights that share them. Bits: all counted."),
         table={
             _("how a weight is stored"): [row.scheme.name for row in rows],
             _("bits a weight"): [row.scheme.bits_a_weight for row in rows],
@@ -86,8 +87,8 @@ def group_figure(row: Floats, start: int, bits: int, theme: Theme) -> Drawn:
         ),
         evidence="computed",
         how=_(
-            "Read from the story model's checkpoint and rounded to the nearest level as the engine does it: in 8 bits one "
-            "scale a row, in 4 bits a scale and a zero for every {n} weights."
+            "Read from the story model's checkpoint and rounded to the nearest level as the engine does it: in 8 bits "
+            "one scale a row, in 4 bits a scale and a zero for every {n} weights."
         ).format(n=GROUP),
         table={_("place"): places, _("bf16"): [float(x) for x in group], _("back"): [float(x) for x in back]},
         note=_("{told}. Root mean square of the error: {error} of that of the weights.").format(
@@ -98,10 +99,6 @@ def group_figure(row: Floats, start: int, bits: int, theme: Theme) -> Drawn:
 
 GROUP = 64
 """Weights that share a scale and a zero in the engine's 4 bits."""
-
-
-def _short(bits: float) -> str:
-    return f"{bits:g}"
 
 
 def _points(

@@ -35,12 +35,11 @@ def trade_figure(outcomes: Sequence[Outcome], theme: Theme, *, evidence: Evidenc
     plain = ordered[-1].plain_gap_ns
     styled(figure, theme, height=320)
     figure.update_layout(showlegend=True, legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"})
-    figure.add_hline(
-        y=plain / 1e6, line_dash="dot", line_width=1, line_color=FAINT[theme],
-        annotation={
-            "text": _("an ordinary gap: {time}").format(time=milliseconds(plain)), "xanchor": "right", "x": 1,
-            "yanchor": "bottom", "font": {"size": 13, "color": FAINT[theme]},
-        },
+    figure.add_hline(y=plain / 1e6, line_dash="dot", line_width=1, line_color=FAINT[theme])
+    # On a logarithmic axis an annotation stands at the logarithm, a line at the value.
+    figure.add_annotation(
+        x=1, xref="x domain", xanchor="right", y=log10(plain / 1e6), yanchor="bottom", showarrow=False,
+        text=_("an ordinary gap: {time}").format(time=milliseconds(plain)), font={"size": 13, "color": FAINT[theme]},
     )  # fmt: skip
     figure.update_xaxes(title_text=_("prompt tokens a step, at most"), type="category")
     low, high = _decades([plain, *(v for one in ordered for v in (one.ttft_ns, one.stall_ns))])

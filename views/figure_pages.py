@@ -18,7 +18,7 @@ MOST_NAMES = 3
 
 
 def pool_figure(table: Table, theme: Theme) -> go.Figure:
-    """The pool, page by page: letters for the chats that read it, the darker the fuller, blank where it is free."""
+    """The pool, page by page: letters for the chats that read it, a stronger colour where it is fuller."""
     pages = range(table.pool.n_pages)
     n_rows = -(-len(pages) // COLUMNS)
     filled = [table.filled(page) / PAGE_SIZE if table.pool.owners[page] else None for page in pages]

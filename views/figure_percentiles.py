@@ -16,13 +16,13 @@ from views.figure_style import FAINT, TEXT, Drawn, styled
 from views.palette import COLOURS, Meaning, Theme
 from views.words import _
 
-ROW_PX = 34
+ROW_PX = 40
 MARKS = (("p50", "circle"), ("p90", "diamond"), ("p99", "square"), ("max", "x"))
 """Which values are marked, each with a shape of its own."""
 
 
 class Panel(NamedTuple):
-    """One part of the picture: a heading, the colour of what it measures, and its rows of (label, values in nanoseconds)."""
+    """One part of the picture: a heading, the colour of what it measures, rows of (label, values in nanoseconds)."""
 
     title: str
     meaning: Meaning
@@ -56,7 +56,7 @@ def percentiles_figure(
 
 
 def _draw(figure: go.Figure, panel: Panel, place: int, theme: Theme, span: tuple[int, int]) -> None:
-    labels = [_("{label} (n = {n})").format(label=label, n=f"{values.n:,}") for label, values in panel.rows]
+    labels = [_("{label}<br>n = {n}").format(label=label, n=f"{values.n:,}") for label, values in panel.rows]
     colour = COLOURS[theme][panel.meaning]
     for label, (_name, values) in zip(labels, panel.rows, strict=True):
         figure.add_trace(

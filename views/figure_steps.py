@@ -24,7 +24,7 @@ from views.words import _
 Doing = Literal["waits", "prefill", "decode"]
 DOINGS: tuple[Doing, ...] = ("waits", "prefill", "decode")
 
-SEPARATE = 300
+SEPARATE = 700
 """Up to so many parts of steps, each is a block of its own; beyond, neighbours that do the same become one."""
 ROW_PX = 21
 MOST_ROWS = 24
@@ -104,8 +104,8 @@ def steps_figure(
     for place, one in enumerate(playbacks, start=1):
         labels = [row_label(ticket, own) for ticket in _shown(one)]
         figure.update_yaxes(
-            type="category", categoryorder="array", categoryarray=labels[::-1], range=[-0.6, len(labels) - 0.4], showgrid=False,
-            tickfont_size=12, row=place, col=1,
+            type="category", categoryorder="array", categoryarray=labels[::-1], range=[-0.6, len(labels) - 0.4],
+            showgrid=False, tickfont_size=12, row=place, col=1,
         )  # fmt: skip
     # The headings of the parts, which make_subplots puts in the middle.
     figure.update_annotations(x=0, xanchor="left", font={"size": 14, "color": TEXT[theme]})

@@ -39,7 +39,7 @@ def _columns(record: AttentionBytes) -> dict[str, list[object]]:
         _("way"): [WAYS[one.way] for _prompt, one in counted],
         _("tokens"): [prompt.n_tokens for prompt, _one in counted],
         _("moved"): [binary_bytes(one.total) for _prompt, one in counted],
-        _("of it scores"): [_scores(one) for _prompt, one in counted],
+        _("of which scores"): [_scores(one) for _prompt, one in counted],
         _("tile"): [f"{one.block_m} × {one.block_n}" if one.block_m else "" for _prompt, one in counted],
         _("model"): [prompt.shape for prompt, _one in counted],
         _("bytes"): [one.total for _prompt, one in counted],

@@ -13,6 +13,7 @@ from views.picture import show_flipbook
 from views.run_form import lab_form, note_unfamiliar
 from views.safe_text import code_span
 from views.scene import Scene, scene_of
+from views.serving_form import show_serving
 from views.site import LAB, LAB_SETTINGS
 from views.words import _
 
@@ -85,6 +86,7 @@ def _linked_settings(name: str) -> dict[str, str]:
 
 
 def _on_the_run(scene: Scene) -> None:
+    show_serving(scene)
     show_flipbook(scene, told=True)
     if not scene.ended:
         st.caption(_("Timings and figures appear here when the run has ended."))

@@ -12,7 +12,7 @@ import streamlit as st
 from lessons.code_source import SourceError, excerpt
 from lessons.questions import Question
 from lessons.structure import Block, Lesson
-from views import attempts
+from views import attempts, presenting
 from views.asking import (
     ask_for_run,
     begin_other,
@@ -29,6 +29,7 @@ from views.picture import show_flipbook
 from views.prose import filled, show_prose
 from views.questions import ask_guess, committed, show_check, show_comparison
 from views.scene import Scene, lesson_sampling, scene_of
+from views.teaching import show_teaching
 from views.words import _
 
 DEPTHS = {"concept": _("In words"), "maths": _("In formulas"), "code": _("In code")}
@@ -42,11 +43,35 @@ def show_lesson(lesson: Lesson) -> None:
     page = PageState(lesson.slug, lesson_sampling(lesson))
     problems = page.open()
     _take_back_guesses(lesson, page)
-    _head(lesson)
-    for problem in problems:
-        st.warning(problem)
     scene = scene_of(page, lesson.front.recording, lesson.front.other_recording)
-    begin_other(lesson, scene)
+    slides = presenting.slides_of(list(_depths_together(lesson.blocks)))
+    match presenting.mode():
+        case "stage":
+            begin_other(lesson, scene)
+            presenting.show_stage(lesson, slides, lambda group: _on_stage(lesson, group, scene))
+            watch_other(scene)
+        case "notes":
+            presenting.show_notes(lesson, slides, scene)
+        case None:
+            _head(lesson)
+            for problem in problems:
+                st.warning(problem)
+            begin_other(lesson, scene)
+            _to_read(lesson, scene)
+            watch_other(scene)
+            show_neighbours(lesson)
+
+
+def _on_stage(lesson: Lesson, group: list[Block], scene: Scene) -> None:
+    """A block of the slide in view; the answer to a run that still goes on waits for its end."""
+    if group[0].name != "screen" or not _is_shut(lesson, group[0], scene):
+        _show(lesson, group, scene)
+    else:
+        _say_when_it_opens(lesson, group[0])
+
+
+def _to_read(lesson: Lesson, scene: Scene) -> None:
+    """The whole lesson on one page, as far as it is open."""
     shut = False
     for group in _depths_together(lesson.blocks):
         name = group[0].name
@@ -56,8 +81,6 @@ def show_lesson(lesson: Lesson) -> None:
                 _say_when_it_opens(lesson, group[0])
         if not shut or name in ALWAYS_OPEN:
             _show(lesson, group, scene)
-    watch_other(scene)
-    show_neighbours(lesson)
 
 
 def _take_back_guesses(lesson: Lesson, page: PageState) -> None:
@@ -164,11 +187,6 @@ def _instrument(name: str, block: Block, scene: Scene, key: str) -> None:
     show_instrument(name, scene, settings, key)
 
 
-def _notes(_lesson: Lesson, block: Block, scene: Scene) -> None:
-    with st.expander(_("For teachers")):
-        st.markdown(filled(block.body, scene.values))
-
-
 def _sources(_lesson: Lesson, block: Block, scene: Scene) -> None:
     with st.expander(_("Sources")):
         st.markdown(filled(block.body, scene.values))
@@ -190,6 +208,6 @@ _SHOWN: dict[str, Callable[[Lesson, Block, Scene], None]] = {
     ),
     "trace": lambda _lesson, block, scene: _instrument("trace", block, scene, f"{scene.page.name}-trace"),
     "check": lambda lesson, block, scene: show_check(lesson, block, scene.values),
-    "notes": _notes,
+    "notes": lambda lesson, block, scene: show_teaching(lesson, block, scene),
     "sources": _sources,
 }

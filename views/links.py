@@ -4,7 +4,7 @@ A link is read when a page opens, checked field by field, and written back when 
 The prompt is put into a link only when a person asks for one to share.
 
     ?prompt=...&new=10&temperature=0.7&top_k=40&top_p=0.9&seed=3&stop=0&run=<id>&other=<id>&at=4
-    &guess=passes:11,wait:2.5,larger:state
+    &guess=passes:11,wait:2.5,larger:state&cache=recomputed&ahead=4&reuse=1
 
 A guess that has been made is in the visitor's own address, so that a reload does not ask again; a shared link leaves it
 out, and whoever opens it guesses anew.
@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 from urllib.parse import urlencode
 
-from engine.account.record import Sampling
-from engine.loop.request import MAX_SEED, MAX_TEMPERATURE
+import msgspec
+
+from engine.account.record import Sampling, Serving
+from engine.loop.request import MAX_DRAFTS, MAX_SEED, MAX_TEMPERATURE
 from lessons.questions import Answer
 from views.prompt_checks import MAX_PROMPT_CHARACTERS, prompt_problem
 from views.words import _
@@ -30,6 +32,8 @@ MAX_STEP = 1_000_000
 
 _GUESS = re.compile(r"([a-z0-9][a-z0-9-]{0,39}):(-|[0-9]{1,12}(?:\.[0-9]{1,9})?|[a-z][a-z0-9-]{0,39})")
 _RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+AS_USUAL = Serving()
 
 _T = TypeVar("_T")
 
@@ -46,6 +50,8 @@ class Link:
     at: int | None = None
     guesses: tuple[tuple[str, Answer | None], ...] = ()
     """Question and answer of each guess made; the answer is None where one went on without."""
+    serving: Serving = AS_USUAL
+    """How a run asked for in the Lab is served. Guesses are looked up in the text; a draft model is in no link."""
 
 
 class _BadParameter(ValueError):
@@ -71,7 +77,7 @@ def read_link(params: Mapping[str, str], default: Sampling) -> tuple[Link, list[
         top_p=take("top_p", _top_p, default.top_p),
         seed=take("seed", _whole(0, MAX_SEED), default.seed),
         max_new_tokens=take("new", _whole(1, MAX_NEW_TOKENS), default.max_new_tokens),
-        ignore_eos=take("stop", _stop, not default.ignore_eos) is False,
+        ignore_eos=take("stop", _flag, not default.ignore_eos) is False,
     )
     link = Link(
         sampling=sampling,
@@ -80,8 +86,27 @@ def read_link(params: Mapping[str, str], default: Sampling) -> tuple[Link, list[
         other=take("other", _run_id, None),
         at=take("at", _whole(0, MAX_STEP), None),
         guesses=take("guess", _guesses, ()),
+        serving=served(
+            take("cache", _cache, True), take("ahead", _whole(0, MAX_DRAFTS), 0), take("reuse", _flag, False)
+        ),
     )
+    if link.serving.cache == "recomputed" and link.serving != Serving(cache="recomputed"):
+        problems.append(
+            _("{name} in the link cannot go with `ahead` or `reuse`, so it was left out.").format(name="`cache`")
+        )
+        link = replace(link, serving=msgspec.structs.replace(link.serving, cache="kept"))
     return link, problems
+
+
+def served(kept: bool, ahead: int, reuse: bool) -> Serving:
+    """How a run is served that keeps its cache or not, guesses so many tokens ahead, and may reuse a prefix."""
+    drafts = Serving(drafts="prompt_lookup", n_drafts=ahead) if ahead else AS_USUAL
+    return msgspec.structs.replace(drafts, cache="kept" if kept else "recomputed", reuse_prefix=reuse)
+
+
+def ahead_of(serving: Serving) -> int:
+    """How many tokens are guessed ahead by looking them up; 0 for none."""
+    return serving.n_drafts if serving.drafts == "prompt_lookup" else 0
 
 
 def write_link(link: Link, default: Sampling) -> dict[str, str]:
@@ -105,6 +130,12 @@ def write_link(link: Link, default: Sampling) -> dict[str, str]:
         params["at"] = str(link.at)
     if link.guesses:
         params["guess"] = ",".join(f"{name}:{_written(answer)}" for name, answer in link.guesses)
+    if link.serving.cache == "recomputed":
+        params["cache"] = "recomputed"
+    if ahead := ahead_of(link.serving):
+        params["ahead"] = str(ahead)
+    if link.serving.reuse_prefix:
+        params["reuse"] = "1"
     return params
 
 
@@ -144,10 +175,16 @@ def _top_p(text: str) -> float:
     return value
 
 
-def _stop(text: str) -> bool:
+def _flag(text: str) -> bool:
     if text not in ("0", "1"):
         raise _BadParameter(_("must be 1 or 0"))
     return text == "1"
+
+
+def _cache(text: str) -> bool:
+    if text not in ("kept", "recomputed"):
+        raise _BadParameter(_("must be kept or recomputed"))
+    return text == "kept"
 
 
 def _prompt(text: str) -> str:

@@ -17,6 +17,7 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from lessons.catalogue import lessons  # noqa: E402  (needs the path)
+from views import presenting  # noqa: E402  (needs the path)
 from views.site import lesson_page, sections  # noqa: E402  (needs the path)
 from views.words import _  # noqa: E402
 
@@ -28,8 +29,10 @@ def enter() -> None:
 
 
 st.set_page_config(page_title=_("Two Speeds"), page_icon="🎞️", layout="wide", initial_sidebar_state=270)
-st.logo(ROOT / "views" / "assets" / "logo.svg", size="medium")
+presented = presenting.mode() is not None
+if not presented:
+    st.logo(ROOT / "views" / "assets" / "logo.svg", size="medium")
 door = st.Page(enter, title=_("Two Speeds"), url_path="start", default=True, visibility="hidden")
-page = st.navigation({"": [door], **sections()})
+page = st.navigation({"": [door], **sections()}, position="hidden" if presented else "sidebar")
 st.session_state["address"] = page.url_path
 page.run()

@@ -20,7 +20,7 @@ from views.words import _
 PACKAGES = (
     "torch", "transformers", "tokenizers", "safetensors", "streamlit", "plotly", "numpy", "msgspec", "starlette",
     "uvicorn", "httpx", "websockets", "prometheus-client", "markdown-it-py", "mdit-py-plugins", "typer", "rich",
-    "psutil", "py-cpuinfo", "platformdirs", "ninja",
+    "latex2mathml", "psutil", "py-cpuinfo", "platformdirs", "ninja",
 )  # fmt: skip
 """What the app and the engine are built on, as named in requirements.txt."""
 

@@ -10,11 +10,14 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from engine.account.record import Sampling
+from engine.account.record import Sampling, Serving
 from lessons.questions import Answer
-from views.links import Link, read_link, write_link
+from views.links import AS_USUAL, Link, read_link, write_link
 
-KNOWN = ("prompt", "new", "temperature", "top_k", "top_p", "seed", "stop", "run", "other", "at", "guess")
+KNOWN = (
+    "prompt", "new", "temperature", "top_k", "top_p", "seed", "stop", "run", "other", "at", "guess",
+    "cache", "ahead", "reuse",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -52,10 +55,10 @@ class PageState:
         """Whether a link was read since this was last asked: then the boxes are to show what it carries."""
         return bool(st.session_state.pop(self.key("arrived"), False))
 
-    def start_run(self, run_id: str, sampling: Sampling) -> None:
+    def start_run(self, run_id: str, sampling: Sampling, serving: Serving = AS_USUAL) -> None:
         """A new run is in view; what a link brought has been used."""
         st.session_state[self.key("problems")] = []
-        self._write(Link(sampling, run=run_id, guesses=self.link.guesses))
+        self._write(Link(sampling, run=run_id, guesses=self.link.guesses, serving=serving))
 
     def start_other(self, run_id: str) -> None:
         """The second run stands beside the one in view."""

@@ -59,7 +59,9 @@ def _controls(scene: Scene, run: Run) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key=page.key("controls")):
         _share(scene, run)
         if page.name != LAB:
-            in_lab = write_link(Link(run.header.sampling, run=scene.run_id, at=page.link.at), LAB_SETTINGS)
+            in_lab = write_link(
+                Link(run.header.sampling, run=scene.run_id, at=page.link.at, serving=run.header.serving), LAB_SETTINGS
+            )
             st.page_link(lab_page(), label=_("Open it in the Lab"), icon=":material/tune:", query_params=in_lab)
 
 
@@ -68,7 +70,10 @@ def _share(scene: Scene, run: Run) -> None:
     with st.popover(_("Share this run"), icon=":material/link:", key=scene.page.key("share")):
         prompt = run.header.prompt
         fits = len(prompt) <= LONGEST_SHARED_PROMPT
-        shared = replace(scene.page.link, sampling=run.header.sampling, prompt=prompt if fits else None, guesses=())
+        shared = replace(
+            scene.page.link, sampling=run.header.sampling, prompt=prompt if fits else None, guesses=(),
+            serving=run.header.serving,
+        )  # fmt: skip
         st.markdown(
             _("This link carries your prompt, the settings and the step in view. Whoever has it can read them.")
             if fits

@@ -72,7 +72,7 @@ def _asks_the_run(question: Question) -> bool:
 
 def _beside(label: str, question: Question, value: Value, values: Mapping[str, Value], otherwise: str) -> None:
     """One of two values to compare. An option's words may be long: they wrap, where a metric would cut them."""
-    shown = otherwise if value is None else _written(question, value, values)
+    shown = otherwise if value is None else written_answer(question, value, values)
     if not question.options:
         st.metric(label, shown, border=True)
         return
@@ -81,7 +81,7 @@ def _beside(label: str, question: Question, value: Value, values: Mapping[str, V
         st.markdown(f"**{shown}**" if value is None else shown)
 
 
-def _written(question: Question, value: Value, values: Mapping[str, Value]) -> str:
+def written_answer(question: Question, value: Value, values: Mapping[str, Value]) -> str:
     """An answer as a person reads it: the option's words, or the number with its unit."""
     if isinstance(value, str):
         return filled(question.options.get(value, value), values)
@@ -113,7 +113,7 @@ def _show_verdict(lesson: Lesson, question: Question, values: Mapping[str, Value
     attempt = attempts.last(lesson.slug, question.id)
     if attempt is None or attempt.answer is None:
         return
-    said = f"“{_written(question, attempt.answer, values)}”" if question.options else f"**{attempt.answer:,}**."
+    said = f"“{written_answer(question, attempt.answer, values)}”" if question.options else f"**{attempt.answer:,}**."
     if attempt.right:
         st.success(f"{said} {filled(question.right, values)}", icon=":material/check:")
         return

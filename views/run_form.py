@@ -9,14 +9,15 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from engine.account.record import Sampling
+from engine.account.record import Sampling, Serving
 from engine.loop.request import MAX_SEED, MAX_TEMPERATURE
 from views.engine_calls import stop_run
-from views.links import MAX_NEW_TOKENS, MAX_TOP_K
+from views.links import AS_USUAL, MAX_NEW_TOKENS, MAX_TOP_K
 from views.page_state import PageState
 from views.prompt_checks import prompt_problem, unfamiliar
 from views.safe_text import plain
 from views.scene import Scene
+from views.serving_form import fill_serving, serving_problem, serving_settings
 from views.words import _
 
 
@@ -26,6 +27,7 @@ class Asked:
 
     prompt: str
     sampling: Sampling
+    serving: Serving = AS_USUAL
 
 
 def prompt_box(scene: Scene, first_prompt: str) -> Asked | None:
@@ -51,10 +53,11 @@ def lab_form(scene: Scene, first_prompt: str) -> Asked | None:
     with st.form(page.key("ask"), border=True):
         prompt = st.text_area(_("Prompt"), key=key, persist_state="session", height=90)
         sampling = _settings(page)
+        serving = serving_settings(page)
         with st.container(horizontal=True):
             sent = st.form_submit_button(_("Run it"), type="primary")
             _stop_button(scene)
-    return _checked(Asked(prompt, sampling)) if sent else None
+    return _checked(Asked(prompt, sampling, serving)) if sent else None
 
 
 def _filled_prompt(scene: Scene, first_prompt: str) -> str:
@@ -67,6 +70,7 @@ def _filled_prompt(scene: Scene, first_prompt: str) -> str:
     if page.take_arrival():
         asked = scene.run.header if scene.run is not None and not scene.recorded else None
         _fill_settings(page, asked.sampling if asked else page.link.sampling)
+        fill_serving(page, asked.serving if asked else page.link.serving)
         prompt = page.link.prompt or (asked.prompt if asked else None)
         if prompt is not None:
             st.session_state[key] = prompt
@@ -83,7 +87,7 @@ def _stop_button(scene: Scene) -> None:
 
 
 def _checked(asked: Asked) -> Asked | None:
-    if problem := prompt_problem(asked.prompt):
+    if problem := prompt_problem(asked.prompt) or serving_problem(asked.serving):
         st.error(problem)
         return None
     return asked

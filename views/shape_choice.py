@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from zlib import crc32
 
 import msgspec
 import streamlit as st
@@ -55,6 +56,11 @@ class Choice:
     def name(self) -> str:
         """What it is called on the page."""
         return NAMES[self.settings["shape"]]
+
+
+def key_for(key: str, settings: Mapping[str, str]) -> str:
+    """A widget key that is another one for other settings: what a link brings must not lose to what stood there."""
+    return f"{key}-{crc32(repr(sorted(settings.items())).encode()):x}" if settings else key
 
 
 def choose_shape(settings: Mapping[str, str], otherwise: str, key: str) -> Choice | None:

@@ -9,16 +9,17 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import msgspec
 
 from engine.account.record import Run, Sampling
-from engine.account.step_record import StepRow
 from engine.serve.client import EngineRefused, EngineUnavailable
 from lessons import playback
 from lessons.playback import Playback
 from views import engine_calls
+from views.engine_link import EngineLink
 from views.words import _
 
 MOST_COPIES = 8
@@ -109,47 +110,57 @@ def measure(prompt: str, sampling: Sampling, n: int, tell: Callable[[float], Non
 
 def _play(prompt: str, sampling: Sampling, n: int, tell: Callable[[float], None]) -> Playback:
     link = engine_calls.engine_link()
+    seeded = [
+        msgspec.structs.replace(sampling, seed=sampling.seed + copy, temperature=TEMPERATURE) for copy in range(n)
+    ]
     run_ids: list[str] = []
-    runs: list[Run | None] = []
+    ended = False
     try:
-        for copy in range(n):
-            seeded = msgspec.structs.replace(sampling, seed=sampling.seed + copy, temperature=TEMPERATURE)
-            run_ids.append(link.submit(prompt, seeded))
-        runs = _wait(run_ids, sampling.max_new_tokens, tell)
+        # From as many threads as there are copies, so that they arrive together.
+        with ThreadPoolExecutor(n) as together:
+            run_ids = list(together.map(lambda one: link.submit(prompt, one), seeded))
+        _wait(run_ids, sampling.max_new_tokens, tell)
+        ended = True
+        runs = [run for run_id in run_ids if (run := _read(link, run_id)) is not None]
         table = link.client.steps(0)
     except EngineRefused as no:
         raise Trouble(no.message) from no
     except EngineUnavailable as gone:
         raise Trouble(engine_calls.engine_notice() or _("The engine does not answer.")) from gone
     finally:
-        if len(runs) < n or any(run is None or run.end is None for run in runs):
-            for run_id in run_ids:
-                engine_calls.stop_run(run_id)
+        for run_id in () if ended else run_ids:
+            engine_calls.stop_run(run_id)
     name = _("one alone") if n == 1 else _("{n} at once").format(n=n)
-    found = playback.of_engine(name, table.policy, [run for run in runs if run is not None], table.rows)
+    found = playback.of_engine(name, table.policy, runs, table.rows) if len(runs) == n else None
     if found is None:
-        raise Trouble(_("The engine does not keep the steps of this run any more. Try it again."))
+        raise Trouble(_("The engine does not keep all of this run any more. Try it again."))
     return found
 
 
-def _wait(run_ids: Sequence[str], new_tokens: int, tell: Callable[[float], None]) -> list[Run | None]:
-    """Look until all have ended."""
+def _read(link: EngineLink, run_id: str) -> Run | None:
+    """The whole record; its last line may come a moment after the request has left the live table."""
+    for _attempt in range(40):
+        run = link.run(run_id)
+        if run is None or run.end is not None:
+            return run
+        time.sleep(LOOK_EVERY_S)
+    return None
+
+
+def _wait(run_ids: Sequence[str], new_tokens: int, tell: Callable[[float], None]) -> None:
+    """Until none of them is in the engine's live table. Reading whole records meanwhile would slow what is measured."""
+    link = engine_calls.engine_link()
+    headers = [run.header for run_id in run_ids if (run := link.run(run_id)) is not None]
+    own = {header.ticket for header in headers}
     until = time.monotonic() + PATIENCE_S
-    while True:
-        runs = [engine_calls.engine_link().run(run_id) for run_id in run_ids]
-        done = sum(len(run.emissions) for run in runs if run is not None)
+    while left := [row for row in link.client.batch() if row.ticket in own]:
+        done = (len(run_ids) - len(left)) * new_tokens + sum(row.new_tokens for row in left)
         tell(min(1.0, done / (new_tokens * len(run_ids))))
-        if all(run is None or run.end is not None for run in runs):
-            return runs
         if time.monotonic() > until:
             raise Trouble(_("The engine took longer than {n} seconds.").format(n=round(PATIENCE_S)))
         time.sleep(LOOK_EVERY_S)
+    tell(1.0)
 
 
 def _ratio(over: float | None, under: float | None) -> float | None:
     return over / under if over is not None and under else None
-
-
-def others_in(rows: Sequence[StepRow], own: Sequence[int]) -> int:
-    """How many requests of others took part in these steps."""
-    return len({share.ticket for row in rows for share in row.shares} - set(own))

@@ -34,7 +34,7 @@ def attempt_store() -> AttemptStore:
 
 def browser() -> str | None:
     """The hash of this browser's cookie; None where it keeps none."""
-    value = st.context.cookies.get(COOKIE, "")
+    value = str(st.context.cookies.get(COOKIE, ""))
     return hashlib.sha256(value.encode()).hexdigest() if _VALUE.fullmatch(value) else None
 
 

@@ -27,6 +27,8 @@ class Scheme(NamedTuple):
     """Weights that share a scale; None: nothing is shared."""
     shared_bits: int
     """Scale and zero of a group together."""
+    label: str
+    """The same in a few letters."""
 
     @property
     def bits_a_weight(self) -> float:
@@ -35,12 +37,12 @@ class Scheme(NamedTuple):
 
 
 SCHEMES = (
-    Scheme("bf16", 16, None, 0),
-    Scheme("int8, a scale every 32", 8, 32, 16),
-    Scheme("int4, a scale and a zero every 64", 4, 64, 32),
-    Scheme("int4, a scale every 32", 4, 32, 16),
-    Scheme("int4, a scale every 64", 4, 64, 16),
-    Scheme("int4, nothing besides", 4, None, 0),
+    Scheme("bf16", 16, None, 0, "bf16"),
+    Scheme("int8, a scale every 32", 8, 32, 16, "int8, s/32"),
+    Scheme("int4, a scale and a zero every 64", 4, 64, 32, "int4, s+z/64"),
+    Scheme("int4, a scale every 32", 4, 32, 16, "int4, s/32"),
+    Scheme("int4, a scale every 64", 4, 64, 16, "int4, s/64"),
+    Scheme("int4, nothing besides", 4, None, 0, "int4 bare"),
 )
 """From most to fewest bytes. The last one cannot be used: without a scale, four bits are sixteen fixed numbers."""
 

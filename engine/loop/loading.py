@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import torch
 
 from engine.account.cost import kv_bytes_per_position
@@ -14,6 +15,7 @@ from engine.loop.drafting.draft_model import DraftModel
 from engine.loop.model_folder import find_model, random_shape
 from engine.loop.runner import Runner
 from engine.loop.threads import default_threads
+from engine.loop.variant import split_variant
 from engine.memory.memory import Memory
 from engine.model.byte_tokens import ByteTokens
 from engine.model.model import Model
@@ -65,11 +67,20 @@ def load_parts(
 
 
 def load_model(model: str | os.PathLike[str]) -> tuple[Model, Tokenizer | ByteTokens]:
-    """A model with its tokenizer, by name or folder, or `random:<shape>`; raises `ModelNotFound`, `CheckpointError`."""
-    if shape := random_shape(model):
-        return random_model(shape), ByteTokens()
-    folder = find_model(model)
-    return Model.load(folder), Tokenizer(folder)
+    """A model with its tokenizer, by name or folder, or `random:<shape>`; `:int8` or `:int4` at the end quantizes it.
+
+    Raises `ModelNotFound`, `CheckpointError`.
+    """
+    name, weights = split_variant(model)
+    if shape := random_shape(name):
+        loaded = random_model(shape, weights=weights)
+        tokenizer: Tokenizer | ByteTokens = ByteTokens()
+    else:
+        folder = find_model(name)
+        loaded, tokenizer = Model.load(folder, weights=weights), Tokenizer(folder)
+    if weights != "bf16":
+        loaded.shape = msgspec.structs.replace(loaded.shape, name=f"{loaded.shape.name}:{weights}")
+    return loaded, tokenizer
 
 
 def new_memory(model: Model, n_slots: int, n_full: int) -> Memory:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
@@ -16,6 +17,9 @@ from engine.serve import wire
 from engine.serve.faults import Refused
 from engine.serve.host import EngineHost
 from engine.serve.registry import RunRegistry
+
+if TYPE_CHECKING:
+    from engine.loop.engine import Engine
 
 MAX_WAITING = 256
 """Beyond this many waiting requests a new one is refused: an answer now is worth more than a place in an hour."""
@@ -37,9 +41,7 @@ class Admission:
 
         Raises Refused: 400 for the request, 404 for the model, 429 for the queue, 503 for the engine.
         """
-        engine = self.host.engine
-        if model is not None:
-            self.check_model(model)
+        engine = await self.engine(model)
         if self.running_and_waiting()[1] >= self.max_waiting:
             raise Refused(
                 429, "queue_full", f"{self.max_waiting} requests are waiting already. Try again in a little while."
@@ -53,13 +55,17 @@ class Admission:
         self.runs.add(log, needs_viewers=needs_viewers)
         return log
 
+    async def engine(self, model: str | None) -> Engine:
+        """The engine of a model's name; see `EngineHost.engine_for`. Loading a variant does not hold the server up."""
+        if self.host.is_loaded(model):
+            return self.host.engine_for(model)
+        return await anyio.to_thread.run_sync(self.host.engine_for, model)
+
     def check_model(self, model: str) -> None:
-        """Raise Refused (404) for a model that this engine has not loaded, 503 while it has none."""
-        known = self.host.engine.models
+        """Raise Refused (404) for a model that cannot be had here, 503 while there is no engine."""
+        known = self.host.names
         if model not in known:
-            raise Refused(
-                404, "unknown_model", f"There is no model {model[:80]!r} here; there is: {', '.join(sorted(known))}."
-            )
+            raise Refused(404, "unknown_model", f"There is no model {model[:80]!r} here; there is: {', '.join(known)}.")
 
     def log(self, run_id: str) -> RunLog:
         """The log of a run; raises Refused (404)."""
@@ -75,7 +81,7 @@ class Admission:
         """How many requests are being computed and how many wait; (0, 0) without an engine."""
         if self.host.health.status != "ready":
             return 0, 0
-        rows = self.host.engine.batch_table()
+        rows = [row for engine in self.host.engines for row in engine.batch_table()]
         waiting = sum(row.phase is None for row in rows)
         return len(rows) - waiting, waiting
 

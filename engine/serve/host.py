@@ -9,8 +9,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from engine.loop.variant import variants
 from engine.serve import wire
 from engine.serve.faults import Refused
 
@@ -20,11 +22,28 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-class EngineHost:
-    """Loads one engine in a thread, once, and hands it to whoever asks when it is ready."""
+KEPT_S = 600.0
+"""A variant that nobody has asked for so long gives its memory back."""
 
-    def __init__(self, load: Callable[[], Engine]) -> None:
+
+@dataclass
+class _Variant:
+    engine: Engine
+    asked_at: float
+
+
+class EngineHost:
+    """Loads one engine in a thread, once, and hands it to whoever asks when it is ready.
+
+    Beside it stand variants of the same model in fewer bits, each an engine of its own: loaded when first asked for,
+    closed when nobody has asked for ten minutes.
+    """
+
+    def __init__(self, load: Callable[[], Engine], load_variant: Callable[[str], Engine] | None = None) -> None:
         self._load = load
+        self._load_variant = load_variant
+        self._variants: dict[str, _Variant] = {}
+        self._loading_variant = threading.Lock()
         self._engine: Engine | None = None
         self._health = wire.Health("loading", "The model is being loaded.")
         self._closed = False
@@ -50,14 +69,68 @@ class EngineHost:
             raise Refused(503, code, self._health.message or "The engine is not ready.")
         return self._engine
 
+    @property
+    def engines(self) -> list[Engine]:
+        """Every engine that is loaded, the model as it is first; raises Refused (503) while there is none."""
+        return [self.engine, *(variant.engine for variant in list(self._variants.values()))]
+
+    @property
+    def names(self) -> list[str]:
+        """Every name that may be asked for, loaded or not. Raises Refused while there is no engine."""
+        names = list(self.engine.models)
+        return names if self._load_variant is None else [one for name in names for one in variants(name)]
+
+    def is_loaded(self, model: str | None) -> bool:
+        """Whether `engine_for` answers at once."""
+        return model is None or model in self.engine.models or model in self._variants
+
+    def engine_for(self, model: str | None) -> Engine:
+        """The engine of a model's name, None for the model as it is; loads a variant, which takes seconds.
+
+        Raises Refused: 404 for a name that is not in `names`, 503 while there is no engine or if loading fails.
+        """
+        if model is None or model in self.engine.models:
+            return self.engine
+        if model not in self.names:
+            raise Refused(
+                404, "unknown_model", f"There is no model {model[:80]!r} here; there is: {', '.join(self.names)}."
+            )
+        with self._loading_variant:
+            variant = self._variants.get(model)
+            if variant is None:
+                variant = self._variants[model] = _Variant(self._bring_up_variant(model), 0.0)
+            variant.asked_at = time.monotonic()
+            return variant.engine
+
+    def drop_unused(self, now: float | None = None) -> None:
+        """Close the variants that nobody has used for a while."""
+        now = time.monotonic() if now is None else now
+        with self._loading_variant:
+            for name, variant in list(self._variants.items()):
+                if now - variant.asked_at > KEPT_S and not variant.engine.batch_table():
+                    del self._variants[name]
+                    variant.engine.close()
+
     def close(self) -> None:
-        """Stop the engine; its live runs end as cancelled. One that is still loading is stopped once it is there."""
+        """Stop the engines; their live runs end as cancelled. One that is still loading is stopped once it is there."""
         with self._lock:
             self._closed = True
-            engine, self._engine = self._engine, None
+            engines = [variant.engine for variant in self._variants.values()]
+            if self._engine is not None:
+                engines.append(self._engine)
+            self._engine, self._variants = None, {}
             self._health = wire.Health("failed", "The engine is shutting down.")
-        if engine is not None:
+        for engine in engines:
             engine.close()
+
+    def _bring_up_variant(self, model: str) -> Engine:
+        assert self._load_variant is not None
+        try:
+            engine = self._load_variant(model)
+        except Exception as error:
+            raise Refused(503, "engine_failed", self._explain(error)) from error
+        engine.start()
+        return engine
 
     def _bring_up(self) -> None:
         try:

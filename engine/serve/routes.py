@@ -69,7 +69,7 @@ class EngineRoutes:
         """A second, instrumented pass over a finished run's tokens."""
         log = self._admission.log(request.path_params["run_id"])
         asked = await read_json(request, wire.TraceRequest)
-        engine = self._admission.host.engine
+        engine = await self._admission.engine(log.run.header.model.name)
         # Here and not above: tracing brings in torch, and the server must answer before torch is there.
         from engine.loop.trace import TraceError
 
@@ -80,16 +80,18 @@ class EngineRoutes:
         return _json(record)
 
     async def models(self, _: Request) -> Response:
-        """The shapes of what is loaded."""
-        return _json(wire.ModelList(list(self._admission.host.engine.models.values())))
+        """The shapes of what is loaded, each with its bytes, and the names that may be asked for."""
+        host = self._admission.host
+        shapes = [shape for engine in host.engines for shape in engine.models.values()]
+        return _json(wire.ModelList(shapes, host.names))
 
     async def batch(self, _: Request) -> Response:
         """What is computed and what waits, now."""
-        return _json(wire.BatchTable(self._admission.host.engine.batch_table()))
+        return _json(wire.BatchTable([row for engine in self._admission.host.engines for row in engine.batch_table()]))
 
     async def steps(self, request: Request) -> Response:
         """What each step did, from number `from` on, as far as it is kept."""
-        engine = self._admission.host.engine
+        engine = await self._admission.engine(request.query_params.get("model"))
         return _json(wire.StepTable(engine.steps.since(_start(request)), engine.policy))
 
     async def health(self, _: Request) -> Response:

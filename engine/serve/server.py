@@ -19,6 +19,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from engine.loop.policy import Policy
+from engine.loop.variant import split_variant
 from engine.serve import wire
 from engine.serve.admission import MAX_WAITING, Admission
 from engine.serve.chat import ChatRoutes
@@ -76,7 +77,15 @@ def serve(
         level=logging.WARNING if lifeline else logging.INFO, format="engine: %(levelname)s %(name)s: %(message)s"
     )
     listening = _listen(host, port)
-    app = build(lambda: _load(model, settings or LoadSettings()), host=host, token=token, patience_s=patience_s)
+    chosen = settings or LoadSettings()
+
+    def load_variant(name: str) -> Engine:
+        return _load(f"{model}:{split_variant(name)[1]}", chosen)
+
+    app = build(
+        lambda: _load(model, chosen), host=host, token=token, patience_s=patience_s,
+        load_variant=load_variant if split_variant(model)[1] == "bf16" else None,
+    )  # fmt: skip
     server = uvicorn.Server(
         uvicorn.Config(app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=1)
     )
@@ -93,9 +102,13 @@ def build(
     token: str | None = None,
     patience_s: float = PATIENCE_S,
     sweep_s: float = SWEEP_S,
+    load_variant: Callable[[str], Engine] | None = None,
 ) -> Starlette:
-    """The ASGI application; `load` makes the engine, in a thread, when the application starts."""
-    hosted = EngineHost(load)
+    """The ASGI application; `load` makes the engine, in a thread, when the application starts.
+
+    `load_variant` makes one of the model's variants by name (`engine.loop.variant`); without it there are none.
+    """
+    hosted = EngineHost(load, load_variant)
     runs = RunRegistry(lambda run: metrics.observe(run), patience_s=patience_s)
     admission = Admission(hosted, runs, MAX_WAITING)
     metrics = ServiceMetrics(admission.running_and_waiting, admission.usage, admission.steps_since)
@@ -105,7 +118,7 @@ def build(
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         hosted.start()
-        sweeping = asyncio.create_task(_sweep(runs, metrics, sweep_s))
+        sweeping = asyncio.create_task(_sweep(runs, metrics, hosted, sweep_s))
         try:
             yield
         finally:
@@ -117,12 +130,13 @@ def build(
     )
 
 
-async def _sweep(runs: RunRegistry, metrics: ServiceMetrics, every_s: float) -> None:
+async def _sweep(runs: RunRegistry, metrics: ServiceMetrics, hosted: EngineHost, every_s: float) -> None:
     while True:
         await asyncio.sleep(every_s)
         try:
             runs.sweep()
             metrics.take_steps()
+            await asyncio.to_thread(hosted.drop_unused)
         except Exception:
             # Without the sweep nothing would ever be cancelled or dropped again.
             _log.exception("the sweep over the runs failed; it is tried again")

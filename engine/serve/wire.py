@@ -57,9 +57,11 @@ class Health(msgspec.Struct, frozen=True):
 
 
 class ModelList(msgspec.Struct, frozen=True):
-    """Answer of `GET /models`: what this engine has loaded."""
+    """Answer of `GET /models`: what this engine has loaded, and under which names a run may ask."""
 
     models: list[ModelShape]
+    names: list[str] = []
+    """Loaded or not; one that is not is loaded by the first run that asks for it."""
 
 
 class BatchTable(msgspec.Struct, frozen=True):

@@ -1,40 +1,23 @@
 """Lesson 2 says what the facts say of cache and state, and each known belief about them leads to its card."""
 
-import re
-
 import pytest
 
 from lessons.catalogue import lessons
-from lessons.expressions import placeholders
-from lessons.filters import write
 from lessons.named_shapes import named_values
-from lessons.questions import Question
 from lessons.run_values import values_of
+from tests.lessons import reading
 from tests.lessons.story_run import story_run
 
 LESSON = next(one for one in lessons() if one.slug == "what-the-model-remembers")
 
 
-def question(name: str, argument: str) -> Question:
-    block = LESSON.find(name, argument)
-    assert block is not None
-    return Question.of(block)
-
-
-def told(block_name: str, argument: str) -> str:
-    """A block's text with its numbers, as a learner reads it after the recorded run."""
-    block = LESSON.find(block_name, argument)
-    assert block is not None
-    values = {**named_values(), **values_of(story_run())}
-    parts, done = [], 0
-    for one in placeholders(block.body):
-        parts += [block.body[done : one.start], write(one.expression.evaluate(values), one.filters)]
-        done = one.end
-    return re.sub(r"\s+", " ", "".join([*parts, block.body[done:]]))
+def told(name: str, argument: str) -> str:
+    """A block as it is read after the recorded run."""
+    return reading.told(LESSON, name, argument, {**named_values(), **values_of(story_run())})
 
 
 def test_after_a_short_prompt_the_state_is_the_larger_one():
-    asked = question("predict", "larger")
+    asked = reading.question(LESSON, "predict", "larger")
     values = values_of(story_run())
     assert values["model.state_bytes"] > values["run.kv_bytes"] and asked.is_right("state", values)
     assert asked.card_for("cache", values) == asked.card_for("same", values) == "fixed-is-small"
@@ -78,14 +61,13 @@ def test_the_formulas_are_written_out_with_factors_that_give_their_result():
     ],
 )
 def test_each_wrong_crossover_meets_the_card_of_its_belief(answer, card):
-    assert question("check", "crossover").card_for(answer, {}) == card
+    assert reading.question(LESSON, "check", "crossover").card_for(answer, {}) == card
 
 
 def test_the_check_is_the_27b_of_the_facts():
-    check = question("check", "crossover")
+    check = reading.question(LESSON, "check", "crossover")
     assert check.is_right(2304, {}) and not check.is_right(2349, {}), "the windows are counted apart"
 
 
 def test_every_card_can_be_reached():
-    asked = [Question.of(block) for name in ("predict", "check") for block in LESSON.named(name)]
-    assert {near.card for one in asked for near in one.near} == {card.argument for card in LESSON.named("card")}
+    assert reading.cards_reached(LESSON) == reading.cards(LESSON)

@@ -12,7 +12,7 @@ from lessons.named_shapes import SHAPE_KEYS, shape_of
 from views.figure_kept import END, kept_figure, layers_figure
 from views.instruments.kept import LENGTHS, WAYS, compared, lengths, ways_table
 from views.palette import COLOURS
-from views.shape_choice import NAMES, WORDS
+from views.shape_choice import NAMES, WORDS, key_for
 
 LLAMA_2_7B = described(Numbers(), "7B")
 SHAPES = {**{key: shape_of(key) for key in SHAPE_KEYS}, "own": LLAMA_2_7B}
@@ -123,6 +123,12 @@ def test_numbers_that_cannot_be_read_are_refused():
     for text in ("wings=2", "heads=many"):
         with pytest.raises(ShapeError):
             Numbers.read(text)
+
+
+def test_other_settings_make_other_widgets_so_that_a_second_link_counts():
+    keys = {key_for("kept", one) for one in ({}, {"shape": "qwen4b"}, {"shape": "qwen9b"}, {"positions": "9"})}
+    assert len(keys) == 4 and "kept" in keys
+    assert key_for("kept", {"a": "1", "b": "2"}) == key_for("kept", {"b": "2", "a": "1"})
 
 
 def test_every_shape_and_every_field_has_a_name():

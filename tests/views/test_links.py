@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.account.record import Sampling
-from engine.loop.request import MAX_SEED, SamplingParams
-from views.links import MAX_NEW_TOKENS, MAX_STEP, MAX_TOP_K, Link, address, read_link, write_link
+from engine.account.record import Sampling, Serving
+from engine.loop.request import MAX_DRAFTS, MAX_SEED, Request, SamplingParams
+from views.links import MAX_NEW_TOKENS, MAX_STEP, MAX_TOP_K, Link, address, read_link, served, write_link
 from views.prompt_checks import prompt_problem
 
 LESSON = Sampling(max_new_tokens=10, ignore_eos=True)
@@ -29,6 +29,9 @@ answers = (
     | st.integers(0, 10**9).map(lambda thousandths: thousandths / 1000).filter(lambda value: value % 1)
     | st.from_regex(r"[a-z][a-z0-9-]{0,39}", fullmatch=True)
 )
+servings = st.builds(served, st.just(True), st.integers(0, MAX_DRAFTS), st.booleans()) | st.just(
+    served(False, 0, False)
+)
 links = st.builds(
     Link,
     sampling=samplings,
@@ -40,6 +43,7 @@ links = st.builds(
         st.tuples(st.from_regex(r"[a-z0-9][a-z0-9-]{0,39}", fullmatch=True), answers),
         max_size=3,
     ).map(tuple),
+    serving=servings,
 )
 
 
@@ -64,6 +68,7 @@ def test_what_equals_the_pages_own_settings_is_left_out():
         ("seed", "9" * 30), ("seed", "٣"), ("new", "0"), ("new", "1000000"), ("new", ""), ("stop", "maybe"),
         ("guess", "11"), ("guess", "passes:Eleven!"), ("guess", "passes:11,"),
         ("run", "../../etc/passwd"), ("run", "x" * 65), ("at", "-1"),
+        ("cache", "kept?"), ("ahead", "17"), ("ahead", "-1"), ("reuse", "yes"),
         ("prompt", "x" * 300_000), ("prompt", "a\x00b"), ("prompt", ""),
     ],
 )  # fmt: skip
@@ -72,7 +77,7 @@ def test_a_parameter_that_cannot_be_used_is_named_and_the_default_stands(name, v
     (problem,) = problems
     assert f"`{name}`" in problem and len(problem) < 300
     assert link.sampling.seed == (3 if name != "seed" else 0)
-    assert (link.prompt, link.run, link.at, link.guesses) == (None, None, None, ())
+    assert (link.prompt, link.run, link.at, link.guesses, link.serving) == (None, None, None, (), Serving())
     assert link.sampling.max_new_tokens == 10 and link.sampling.temperature == 0
 
 
@@ -83,6 +88,16 @@ def test_whatever_an_address_holds_the_engine_would_accept_the_settings(params):
         link.sampling.temperature, link.sampling.top_k, link.sampling.top_p, link.sampling.seed,
         link.sampling.max_new_tokens, link.sampling.ignore_eos,
     )  # fmt: skip
+
+
+@given(
+    st.dictionaries(st.sampled_from(["cache", "ahead", "reuse"]), st.sampled_from(["recomputed", "0", "1", "16", "x"]))
+)
+def test_whatever_an_address_holds_the_engine_would_accept_how_to_serve_it(params):
+    link, problems = read_link(params, LESSON)
+    Request("A fox", serving=link.serving)
+    if link.serving.cache == "kept" and params.get("cache") == "recomputed":
+        assert any("`cache`" in one and "`ahead`" in one for one in problems)
 
 
 def test_unknown_parameters_are_none_of_our_business():

@@ -18,7 +18,7 @@ from views.figure_style import show as show_figure
 from views.instruments.frame import publish, show_drawn
 from views.safe_text import code_span, plain
 from views.scene import Scene
-from views.shape_choice import choose_shape
+from views.shape_choice import choose_shape, key_for
 from views.theme import current_theme
 from views.virtual_machines import hardware_of, machine_keys, machine_name
 from views.words import _
@@ -31,6 +31,7 @@ NAMES = {"bf16": _("16 bits"), "int8": _("8 bits"), "int4": _("4 bits")}
 
 def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     """Bytes first, then what was measured, then the weights themselves."""
+    key = key_for(key, settings)
     publish(scene, "bits", results(fewer_bits.measured()))
     _bytes(scene, settings, key)
     _measured(key)
@@ -70,27 +71,34 @@ def measured_table(found: FewerBits) -> dict[str, list[object]]:
     """A row for each model and format; blank where nothing was measured."""
     rows = [(model, model.formats[0], one) for model in found.models for one in model.formats]
     return {
-        _("model"): [_model_name(model) for model, _first, _one in rows],
-        _("weights"): [f"{NAMES[one.weights]} ({one.weight_dtype})" for _model, _first, one in rows],
-        _("bits a weight"): [f"{one.bits_a_weight:.2f}" for _model, _first, one in rows],
-        _("MB read a step"): [f"{one.step_bytes / 1e6:,.1f}" for _model, _first, one in rows],
-        _("decode step (ms)"): [f"{one.decode_ns / 1e6:,.2f}" for _model, _first, one in rows],
-        _("times as fast"): [f"{first.decode_ns / one.decode_ns:.2f}" for _model, first, one in rows],
-        _("prefill (ms)"): [f"{one.prefill_ns / 1e6:,.1f}" for _model, _first, one in rows],
+        _("model"): [model.model for model, _first, _one in rows],
+        _("weights"): [NAMES[one.weights] for _model, _first, one in rows],
+        _("decode, times as fast"): [f"{first.decode_ns / one.decode_ns:.2f}" for _model, first, one in rows],
+        _("prefill, times as fast"): [f"{first.prefill_ns / one.prefill_ns:.2f}" for _model, first, one in rows],
         _("same favourite"): [
             f"{one.odds.same_top_choice * 100:.1f} %" if one.odds else "" for _model, _first, one in rows
         ],
         _("divergence (nats)"): [
             f"{one.odds.divergence_mean:.4f}" if one.odds else "" for _model, _first, one in rows
         ],
+        _("bits a weight"): [f"{one.bits_a_weight:.2f}" for _model, _first, one in rows],
+        _("MB read a step"): [f"{one.step_bytes / 1e6:,.1f}" for _model, _first, one in rows],
+        _("decode step (ms)"): [f"{one.decode_ns / 1e6:,.2f}" for _model, _first, one in rows],
+        _("decode reads (GB/s)"): [f"{rate(one) / 1e9:.1f}" for _model, _first, one in rows],
+        _("prefill (ms)"): [f"{one.prefill_ns / 1e6:,.1f}" for _model, _first, one in rows],
     }  # fmt: skip
+
+
+def rate(one: Format) -> float:
+    """Weight bytes a second of the median decode step."""
+    return one.step_bytes * 1e9 / one.decode_ns
 
 
 def measured_how(found: FewerBits) -> str:
     """Machine, day, and how each column was made."""
     counts = ", ".join(
         _("{model}: {d} decode steps, {p} prefills of {n} tokens").format(
-            model=_model_name(one), d=one.n_decodes, p=one.n_prefills, n=one.prefill_tokens
+            model=one.model, d=one.n_decodes, p=one.n_prefills, n=one.prefill_tokens
         )
         for one in found.models
     )
@@ -102,12 +110,8 @@ def measured_how(found: FewerBits) -> str:
     return f"{code_span(found.machine)}, {code_span(found.created[:10])}. {code_span(found.how)}. {counts}. {odds}"
 
 
-def _model_name(model: ModelMeasured) -> str:
-    return _("{name}, random weights").format(name=model.model) if model.random_weights else model.model
-
-
 def _texts(found: FewerBits, key: str) -> None:
-    """The greedy continuations of one prompt in every format; what all have in common is set in grey."""
+    """The greedy continuations of one prompt in every format."""
     of_model = next((one for one in found.models if not one.random_weights), None)
     if of_model is None:
         return
@@ -136,7 +140,7 @@ def told_text(exact: str, one: Format, at: int) -> str:
     same = common_beginning(exact, text)
     if same == len(exact) == len(text):
         return f"{plain(text)}\n\n:gray[:small[{_('the same, word for word')}]]"
-    return f":gray[{plain(text[:same])}] **{plain(text[same:].strip())}**"
+    return f"{plain(text[:same])} **{plain(text[same:].strip())}**"
 
 
 def common_beginning(one: str, other: str) -> int:
@@ -166,18 +170,34 @@ def story_row(row: int) -> Floats:
 
 
 def results(found: FewerBits | None) -> dict[str, Value]:
-    """What prose may say: gains in speed of a decode and of a prefill, and what became of the odds; None if unknown."""
+    """What prose may say: how many times less is read and how much faster it goes than in bf16, and what became of the
+    odds; None for what was not measured. `large_` is the model with random weights.
+    """
     values: dict[str, Value] = {}
     for prefix, wants_random in (("", False), ("large_", True)):
         model = next((one for one in found.models if one.random_weights is wants_random), None) if found else None
-        first = model.formats[0] if model else None
         for weights in ("int8", "int4"):
-            one = next((one for one in model.formats if one.weights == weights), None) if model else None
-            known = one is not None and first is not None
-            values[f"{prefix}{weights}_decode"] = first.decode_ns / one.decode_ns if known else None  # type: ignore[union-attr]
-            values[f"{prefix}{weights}_prefill"] = first.prefill_ns / one.prefill_ns if known else None  # type: ignore[union-attr]
-            values[f"{prefix}{weights}_bytes"] = first.step_bytes / one.step_bytes if known else None  # type: ignore[union-attr]
-            if not wants_random:
-                values[f"{weights}_same"] = one.odds.same_top_choice if one and one.odds else None
-                values[f"{weights}_nats"] = one.odds.divergence_mean if one and one.odds else None
+            values |= _gains(f"{prefix}{weights}", model, weights)
+        rates = {one.weights: rate(one) for one in model.formats} if model else {}
+        values |= {f"{prefix}{weights}_rate": rates.get(weights) for weights in ("bf16", "int4")}
     return values
+
+
+def _gains(name: str, model: ModelMeasured | None, weights: str) -> dict[str, Value]:
+    formats = {one.weights: one for one in model.formats} if model else {}
+    exact, one = formats.get("bf16"), formats.get(weights)
+    of_odds = one.odds if one else None
+    gains: dict[str, Value] = dict.fromkeys(f"{name}_{what}" for what in ("bytes", "decode", "prefill"))
+    if exact and one:
+        gains = {
+            f"{name}_bytes": exact.step_bytes / one.step_bytes,
+            f"{name}_decode": exact.decode_ns / one.decode_ns,
+            f"{name}_prefill": exact.prefill_ns / one.prefill_ns,
+        }
+    if name.startswith("large_"):
+        return gains
+    return {
+        **gains,
+        f"{name}_same": of_odds.same_top_choice if of_odds else None,
+        f"{name}_nats": of_odds.divergence_mean if of_odds else None,
+    }

@@ -8,8 +8,7 @@ import msgspec
 import streamlit as st
 
 from views import figure_style
-from views.collision_scene import Chosen, heading, measured, of_chunk, outcome, played, results
-from views.evidence import Evidence
+from views.collision_scene import Chosen, close_up, heading, measured, of_chunk, outcome, played, results
 from views.figure_collision import trade_figure
 from views.figure_steps import steps_figure
 from views.instruments.frame import publish, show_drawn
@@ -53,15 +52,17 @@ def _show_simulated(scene: Scene, settings: Mapping[str, str], key: str) -> None
             publish(scene, NAME, results(scenes, one.chunk))
     clock = clock_of(what_if_shape(chosen.shape), chosen.machine)
     how = _("{model} on {machine}. {how}.").format(model=NAMES[chosen.shape], machine=clock.name, how=clock.how)
-    theme, evidence = current_theme(), _SIMULATED
-    pair = [of_chunk(scenes, None), of_chunk(scenes, chosen.chunk)]
-    drawn = steps_figure(pair, theme, own=(), evidence=evidence, how=how, title=_("The collision, on one clock"))
+    theme = current_theme()
+    pair = [close_up(of_chunk(scenes, chunk)) for chunk in (None, chosen.chunk)]
+    drawn = steps_figure(
+        pair, theme, own=(), evidence="simulated", how=how, title=_("The collision, on one clock"), since=_SINCE
+    )
     show_drawn(drawn, NAME, scene, {"source": "simulated", **_linked(chosen)}, key)
     outcomes = [outcome(one) for one in scenes]
-    figure_style.show(trade_figure(outcomes, theme, evidence=evidence, how=how), key=f"{key}-trade")
+    figure_style.show(trade_figure(outcomes, theme, evidence="simulated", how=how), key=f"{key}-trade")
 
 
-_SIMULATED: Evidence = "simulated"
+_SINCE = _("ms since a few steps before the long prompt came")
 
 
 def _choose(asked: Chosen, key: str) -> Chosen:
@@ -95,8 +96,10 @@ def _show_recorded(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     )
     how = taken_at + " " + _("An engine keeps the policy that it started with, so a page cannot run this comparison.")
     theme = current_theme()
-    pair = [of_chunk(taken.playbacks, None), of_chunk(taken.playbacks, chunk)]
-    drawn = steps_figure(pair, theme, own=(), evidence="recorded", how=how, title=_("The real engine, on one clock"))
+    pair = [close_up(of_chunk(taken.playbacks, size)) for size in (None, chunk)]
+    drawn = steps_figure(
+        pair, theme, own=(), evidence="recorded", how=how, title=_("The real engine, on one clock"), since=_SINCE
+    )
     show_drawn(drawn, NAME, scene, {"source": "recorded", "chunk": str(chunk)}, key)
     outcomes = [outcome(one) for one in taken.playbacks]
     figure_style.show(trade_figure(outcomes, theme, evidence="recorded", how=how), key=f"{key}-trade")

@@ -16,7 +16,7 @@ from views.figure_kept import END, kept_figure, layers_figure
 from views.figure_style import show as show_figure
 from views.instruments.frame import show_drawn
 from views.scene import Scene
-from views.shape_choice import Choice, choose_shape
+from views.shape_choice import Choice, choose_shape, key_for
 from views.theme import current_theme
 from views.words import _
 
@@ -31,6 +31,7 @@ LENGTHS = {
 
 def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     """Model and length to choose, then both figures and the table of ways."""
+    key = key_for(key, settings)
     choice = choose_shape(settings, otherwise="story", key=key)
     if choice is None:
         return

@@ -45,9 +45,11 @@ def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
         st.markdown(_told(table, shape))
         _chart(pool_figure(table, current_theme()), f"{key}-pool", _("Picture of the pool. ") + _told(table, shape))
         st.caption(
-            _("Each square is a page of {size} places, and the letters are the chats that read it. The darker, the "
-              "fuller; a heavy frame is a page that several chats share; blank is free.").format(size=PAGE_SIZE)
-        )  # fmt: skip
+            _(
+                "Each square is a page of {size} places, and the letters are the chats that read it. The stronger its "
+                "colour, the fuller; a heavy frame is a page that several chats share; blank is free."
+            ).format(size=PAGE_SIZE)
+        )
         alt = _("Bars: what each chat holds of a context of {n} positions.").format(n=shape.context_length)
         _chart(chats_figure(table, shape.context_length, current_theme()), f"{key}-chats", alt)
 

@@ -18,7 +18,7 @@ from views.instruments.frame import publish, show_drawn
 from views.measure_machine import offer_to_measure
 from views.palette import Theme
 from views.scene import Scene
-from views.shape_choice import Choice, choose_shape
+from views.shape_choice import Choice, choose_shape, key_for
 from views.theme import current_theme
 from views.virtual_machines import THIS_MACHINE, hardware_of
 from views.words import _
@@ -28,6 +28,7 @@ PROMPTS, BATCHES = (8, 500, 8_192), (1, 32)
 
 def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     """This machine with the run in view, or a preset with a model to choose."""
+    key = key_for(key, settings)
     names = {THIS_MACHINE: _("This machine, and the run in view"), **MACHINES}
     keys = list(names)
     machine = st.selectbox(

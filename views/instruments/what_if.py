@@ -13,7 +13,7 @@ from lessons.filters import decimal_bytes, significant
 from views.figure_shared_read import shared_read_figure
 from views.instruments.frame import show_drawn
 from views.scene import Scene
-from views.shape_choice import choose_shape
+from views.shape_choice import choose_shape, key_for
 from views.theme import current_theme
 from views.virtual_machines import hardware_of, machine_keys, machine_name
 from views.words import _
@@ -33,6 +33,7 @@ BITS = {"32": 32.0, "16": 16.0, "8": 8.0, "4.5": 4.5, "4.25": 4.25, "4": 4.0}
 
 def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     """The boxes, the answer in cards, and the figure of what a batch shares."""
+    key = key_for(key, settings)
     choice = choose_shape(settings, otherwise="qwen27b", key=key)
     if choice is None:
         return

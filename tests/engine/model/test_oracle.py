@@ -15,8 +15,8 @@ from tests.engine.model.passes import Walk
 
 Oracle = Callable[[str], tuple[Path, Qwen3_5ForCausalLM]]
 ROUNDING = 5e-4
-"""Of float32 sums over a few hundred terms, whose order differs between processors' matrix libraries: 2.6e-4 was seen on
-one with AVX2, 5e-5 on one with AVX-512. What is really wrong is off by tenths.
+"""Of float32 sums over a few hundred terms, whose order differs between processors: 2.6e-4 was seen on one with AVX2.
+What is really wrong is off by tenths.
 """
 LENGTHS = (1, 2, 63, 64, 65, 127, 200)
 

@@ -74,8 +74,8 @@ INSTRUMENTS: dict[str, Instrument] = {
         needs_run=True,
         publishes={
             "positions": "count", "other_positions": "count", "positions_ratio": "ratio", "time": "time",
-            "other_time": "time", "time_ratio": "ratio", "step": "time", "other_first_step": "time",
-            "other_last_step": "time", "gap": "ratio", "tolerance": "ratio", "same_tokens": "count",
+            "other_time": "time", "time_ratio": "ratio", "step": "time", "other_first_steps": "time",
+            "other_last_steps": "time", "gap": "ratio", "tolerance": "ratio", "same_tokens": "count",
         },
     ),
     "kept": Instrument(
@@ -139,7 +139,7 @@ INSTRUMENTS: dict[str, Instrument] = {
         settings={
             "source": "engine|simulated", "n": "[2-8]", "shape": SHAPE, "machine": MACHINE, "first": POLICY,
             "second": POLICY, "at_once": r"[1-9]|1[0-6]", "chunk": WHOLE, "process": "poisson|constant|bursts",
-            "rate": NUMBER, "requests": r"[1-9]|1\d|2[0-4]", "lengths": LENGTHS, "seed": r"\d{1,4}",
+            "rate": NUMBER, "requests": r"[1-9]|1\d|2[0-4]", "lengths": LENGTHS, "load_seed": r"\d{1,4}",
             "mine": r"[1-9]|1\d|2[0-4]",
         },
         publishes={
@@ -153,7 +153,7 @@ INSTRUMENTS: dict[str, Instrument] = {
     "collision": Instrument(
         "When phases collide", "One long prompt among decoders: who stalls without chunks, and what chunks cost.",
         settings={
-            "source": "simulated|recorded", "shape": SHAPE, "machine": MACHINE, "prompt": r"[1-9]\d{2,4}",
+            "source": "simulated|recorded", "shape": SHAPE, "machine": MACHINE, "prompt_tokens": r"[1-9]\d{2,4}",
             "decoders": r"[1-9]|1[0-6]", "chunk": r"[1-9]\d{1,3}",
         },
         publishes={
@@ -171,7 +171,7 @@ INSTRUMENTS: dict[str, Instrument] = {
         "Two pools", "Two machines: both do everything, or one reads prompts and hands over to one that writes.",
         settings={
             "shape": SHAPE, "machine": MACHINE, "link": LINK, "lengths": LENGTHS, "rate": NUMBER,
-            "requests": r"[4-9]|[1-9]\d|1\d\d|200", "seed": r"\d{1,4}", "at_once": r"[1-9]|[1-5]\d|6[0-4]",
+            "requests": r"[4-9]|[1-9]\d|1\d\d|200", "load_seed": r"\d{1,4}", "at_once": r"[1-9]|[1-5]\d|6[0-4]",
             "chunk": r"[1-9]\d{1,3}",
         },
         publishes={
@@ -188,9 +188,9 @@ INSTRUMENTS: dict[str, Instrument] = {
         "Percentiles of a service", "Waits by prompt length and by concurrency, beside the mean that hides them.",
         settings={
             "shape": SHAPE, "machine": MACHINE, "policy": POLICY, "at_once": r"[1-9]|[1-9]\d|1\d\d|2[0-4]\d|25[0-6]",
-            "chunk": r"\d{1,4}", "process": "poisson|constant|bursts", "rate": NUMBER, "requests": r"[1-9]\d{0,2}",
-            "lengths": f"{LENGTHS}|fixed", "prompt": r"[1-9]\d{0,4}", "reply": r"[1-9]\d{0,3}", "seed": r"\d{1,4}",
-            "limit_ms": r"[1-9]\d{0,5}",
+            "chunk": r"\d{1,4}", "process": "poisson|constant|bursts", "rate": NUMBER, "requests": r"[1-9]\d{0,3}",
+            "lengths": f"{LENGTHS}|fixed", "prompt_tokens": r"[1-9]\d{0,4}", "reply_tokens": r"[1-9]\d{0,3}",
+            "load_seed": r"\d{1,4}", "limit_ms": r"[1-9]\d{0,5}",
         },
         publishes={
             "requests": "count", "beyond": "count", "good_share": "ratio", "rate": "rate", "limit": "time",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from lessons.expressions import Expression, ExpressionError, Value
+from lessons.largest import Largest
 from lessons.structure import Block
 
 Kind = Literal["number", "choice"]
@@ -52,7 +53,7 @@ class Question:
     id: str
     kind: Kind
     answer: Expression | str
-    """What is right; of a choice, the key of the right option."""
+    """What is right; of a choice, the key of the right option, or what tells it for a run (`Largest`)."""
     near: tuple[Near, ...]
     options: Mapping[str, str]
     """Key -> Markdown of each option of a choice, in order; empty for a number."""
@@ -103,7 +104,7 @@ class Question:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that the right answer is computed from; none for a choice."""
+        """The names that the right answer is computed from; none for a key."""
         return () if isinstance(self.answer, str) else self.answer.names
 
     def accepts(self, answer: Answer) -> bool:
@@ -160,6 +161,8 @@ def _options(block: Block) -> dict[str, str]:
 def _valued(source: str, options: Mapping[str, str], kind: Kind, setting: str) -> Expression | str:
     if kind == "number":
         return Expression.parse(source)
+    if "=" in source:
+        return Largest.read(source, options)
     if source not in options:
         raise ExpressionError(f"{setting}: must be one of the options {', '.join(options)}, not {source!r}")
     return source

@@ -19,7 +19,7 @@ from views.shape_choice import NAMES
 from views.theme import current_theme
 from views.virtual_clock import Setup, simulated
 from views.virtual_machines import clock_of, what_if_shape
-from views.what_if_choice import choose_lengths, choose_machine, choose_model, choose_whole
+from views.what_if_choice import asked_for, choose_lengths, choose_machine, choose_model, choose_whole
 from views.what_if_load import POLICY_NAMES, POLICY_WORDS, arrivals, lengths_of, playback_of
 from views.words import _
 
@@ -40,13 +40,13 @@ class Chosen(msgspec.Struct, frozen=True):
     rate: float = 4.0
     requests: int = 12
     lengths: str = "short"
-    seed: int = 5
+    load_seed: int = 5
     mine: int = 6
     """The request that is marked, counted by arrival."""
 
     def setups(self) -> list[Setup]:
         """The same arrivals under either policy."""
-        asked = arrivals(self.shape, self.process, self.rate, self.requests, lengths_of(self.lengths), self.seed)
+        asked = arrivals(self.shape, self.process, self.rate, self.requests, lengths_of(self.lengths), self.load_seed)
         return [Setup(self.shape, self.machine, policy, asked) for policy in self.policies()]
 
     def policies(self) -> list[Policy]:
@@ -62,7 +62,7 @@ def show_simulated(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     """The choices, the numbers of both policies side by side, and their steps. What is published belongs to the
     settings that the lesson gives, whatever a visitor chooses afterwards.
     """
-    asked = msgspec.convert(dict(settings), Chosen, strict=False)
+    asked = asked_for(settings, Chosen)
     chosen = _choose(asked, key)
     if (base := _played(asked, f"{key}-base")) is not None:
         publish(scene, NAME, policy_results(base, asked.mine))
@@ -116,7 +116,7 @@ def _choose(asked: Chosen, key: str) -> Chosen:
             rate=float(st.number_input(_("Requests a second"), 0.1, 1000.0, asked.rate, key=f"{key}-rate")),
             requests=choose_whole(_("Requests"), asked.mine, MOST_REQUESTS, asked.requests, f"{key}-requests"),
             lengths=choose_lengths(asked.lengths, key),
-            seed=choose_whole(_("Seed"), 0, 9999, asked.seed, f"{key}-seed"),
+            load_seed=choose_whole(_("Seed"), 0, 9999, asked.load_seed, f"{key}-seed"),
             mine=int(mine),
         )
 

@@ -32,17 +32,17 @@ class Chosen(msgspec.Struct, frozen=True):
 
     shape: str = "qwen27b"
     machine: str = "h100"
-    prompt: int = 8192
+    prompt_tokens: int = 8192
     decoders: int = 4
     chunk: int = 512
 
     def setup(self, chunk: int | None) -> Setup:
         """The scene with prompts cut into chunks of so many tokens, or whole."""
         # Long enough that they still decode when the last of the smallest chunks has been read.
-        reply = 2 * BEFORE + self.prompt // min(self.chunk, CHUNKS[0])
+        reply = 2 * BEFORE + self.prompt_tokens // min(self.chunk, CHUNKS[0])
         decoders = [Arrival(0, SHORT_PROMPT, reply)] * self.decoders
-        asked = [*decoders, Arrival(self._long_comes_ns(), self.prompt, LONG_REPLY)]
-        budget = self.decoders * SHORT_PROMPT + self.prompt
+        asked = [*decoders, Arrival(self._long_comes_ns(), self.prompt_tokens, LONG_REPLY)]
+        budget = self.decoders * SHORT_PROMPT + self.prompt_tokens
         policy = Policy("continuous" if chunk is None else "decode_first", self.decoders + 1, budget, chunk)
         return Setup(self.shape, self.machine, policy, tuple(asked))
 
@@ -53,7 +53,7 @@ class Chosen(msgspec.Struct, frozen=True):
 
     def setups(self) -> list[Setup]:
         """Whole, then every chunk size of the curve and the chosen one, ascending."""
-        sizes = sorted({self.chunk, *(chunk for chunk in CHUNKS if chunk < self.prompt)})
+        sizes = sorted({self.chunk, *(chunk for chunk in CHUNKS if chunk < self.prompt_tokens)})
         return [self.setup(chunk) for chunk in (None, *sizes)]
 
 

@@ -26,7 +26,8 @@ def bytes_figure(shape: ModelShape, machine: Hardware, theme: Theme) -> Drawn:
         go.Bar(
             y=[row.scheme.label for row in rows], x=[row.weight_bytes / size for row in rows],
             orientation="h", name=_("weights"), marker={"color": COLOURS[theme]["weights"]},
-            text=[f"{decimal_bytes(row.weight_bytes)}, {row.scheme.bits_a_weight:g} bits" for row in rows], textposition="outside", cliponaxis=False,
+            text=[f"{decimal_bytes(row.weight_bytes)}, {row.scheme.bits_a_weight:g} bits" for row in rows],
+            textposition="outside", cliponaxis=False,
             textfont={"color": TEXT[theme], "size": 14}, hoverinfo="skip",
         )
     )  # fmt: skip
@@ -42,7 +43,9 @@ def bytes_figure(shape: ModelShape, machine: Hardware, theme: Theme) -> Drawn:
             "(and zero) of its group. The time is the least for a decode step of one sequence at token 500: the larger "
             "of bytes ÷ bandwidth and operations ÷ peak on {machine} ({source}, {dated})."
         ).format(machine=machine.name, source=machine.source, dated=machine.dated),
-        note=_("s: a scale of 16 bits, z: a zero of 16 bits, and the number of weights that share them. Bits: all counted."),
+        note=_(
+            "s: a scale of 16 bits, z: a zero of 16 bits, and how many weights share them. Bits a weight: all counted."
+        ),
         table={
             _("how a weight is stored"): [row.scheme.name for row in rows],
             _("bits a weight"): [row.scheme.bits_a_weight for row in rows],
@@ -67,8 +70,8 @@ def group_figure(row: Floats, start: int, bits: int, theme: Theme) -> Drawn:
         levels = (np.arange(16) - 8) * scale + zero
         told = _("16 levels, {scale} apart").format(scale=significant(scale))
     figure = styled(go.Figure(), theme, height=320)
-    for level in levels if levels is not None else ():
-        figure.add_hline(y=float(level), line={"color": GRID[theme], "width": 1}, layer="below")
+    if levels is not None:
+        _levels(figure, levels, start, start + len(group), theme)
     places = list(range(start, start + len(group)))
     _points(figure, places, group, _("in bf16"), COLOURS[theme]["weights"], "circle-open", 9)
     _points(figure, places, back, _("from {n} bits").format(n=bits), TEXT[theme], "x-thin-open", 7)
@@ -99,6 +102,18 @@ def group_figure(row: Floats, start: int, bits: int, theme: Theme) -> Drawn:
 
 GROUP = 64
 """Weights that share a scale and a zero in the engine's 4 bits."""
+
+
+def _levels(figure: go.Figure, levels: Floats, left: int, right: int, theme: Theme) -> None:
+    """A thin line across for each, all as one trace: a missing number parts two of them."""
+    ends = [(left - 1, right, None) for _level in levels]
+    heights = [(float(level), float(level), None) for level in levels]
+    figure.add_trace(
+        go.Scatter(
+            x=[x for three in ends for x in three], y=[y for three in heights for y in three], mode="lines",
+            name=_("levels"), line={"color": GRID[theme], "width": 1}, hoverinfo="skip",
+        )
+    )  # fmt: skip
 
 
 def _points(

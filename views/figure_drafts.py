@@ -34,7 +34,7 @@ def guesses_figure(run: Run, theme: Theme, *, recorded: bool) -> Drawn:
     figure.add_trace(
         go.Scatter(
             name=_("tokens out"), x=numbers, y=[len(one.emitted) for one in passes], mode="markers",
-            marker={"symbol": "line-ew", "size": 13, "line": {"width": 3, "color": TEXT[theme]}, "color": TEXT[theme]},
+            marker={"symbol": "line-ew", "size": 9, "line": {"width": 3, "color": TEXT[theme]}, "color": TEXT[theme]},
             text=[_emitted(one) for one in passes], hovertemplate="%{y}: %{text}",
         )
     )  # fmt: skip
@@ -44,7 +44,8 @@ def guesses_figure(run: Run, theme: Theme, *, recorded: bool) -> Drawn:
         barmode="stack", bargap=0.2, showlegend=True, hovermode="x unified",
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
     )  # fmt: skip
-    figure.update_xaxes(title_text=_("pass"), showgrid=False, tickformat="d")
+    ends = [numbers[0] - 0.7, numbers[-1] + 0.7] if numbers else [0, 1]
+    figure.update_xaxes(title_text=_("pass"), showgrid=False, tickformat="d", range=ends)
     figure.update_yaxes(title_text=_("tokens"), range=[0, most * 1.1], dtick=1)
     told = Drafting.of(run)
     return Drawn(

@@ -32,15 +32,19 @@ def kept_figure(shape: ModelShape, positions: int, theme: Theme) -> Drawn:
     _line(figure, [positions, positions], [2**low, 2**high], cursor, name="cursor")
     if all_full and per_token:
         other = {"color": FAINT[theme], "dash": "dot", "width": 2}
-        _line(figure, [1, END], [all_full, all_full * END], other, name="every layer full attention")
+        _line(figure, [1, END], [all_full, all_full * END], other, name=_("every layer full attention"))
     if per_token:
-        _line(figure, [1, END], [per_token, per_token * END], {"color": COLOURS[theme]["kv"], "width": 3}, "KV cache")
+        _line(
+            figure, [1, END], [per_token, per_token * END], {"color": COLOURS[theme]["kv"], "width": 3}, _("KV cache")
+        )
         _point(figure, positions, per_token * positions, COLOURS[theme]["kv"], "square", "KV cache here")
     if state:
-        _line(figure, [1, END], [state, state], {"color": COLOURS[theme]["state"], "width": 3, "dash": "dash"}, "state")
+        _line(
+            figure, [1, END], [state, state], {"color": COLOURS[theme]["state"], "width": 3, "dash": "dash"}, _("state")
+        )
         _point(figure, positions, state, COLOURS[theme]["state"], "diamond", "state here")
     if crossover is not None and crossover <= END:
-        _point(figure, crossover, state, TEXT[theme], "circle-open", "crossover", size=15)
+        _point(figure, crossover, state, TEXT[theme], "circle-open", _("crossover"), size=15)
     _axes(figure, low, high)
     figure.update_layout(showlegend=True, legend=_LEGEND)
     return Drawn(
@@ -89,8 +93,8 @@ def layers_figure(shape: ModelShape, positions: int, theme: Theme) -> Drawn:
 _LEGEND = {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "font": {"size": 13}}
 _UNITS = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("bytes", 1))
 _KINDS: tuple[tuple[LayerType, Meaning, str, str], ...] = (
-    ("full_attention", "kv", "KV cache", ""),
-    ("linear_attention", "state", "state", "/"),
+    ("full_attention", "kv", _("KV cache"), ""),
+    ("linear_attention", "state", _("state"), "/"),
 )
 
 
@@ -104,7 +108,7 @@ def _point(figure: go.Figure, x: int, y: float, colour: str, symbol: str, name: 
     marker = {"color": colour, "symbol": symbol, "size": size, "line": {"width": 2}}
     figure.add_trace(
         go.Scatter(
-            x=[x], y=[y], mode="markers", name=name, marker=marker, showlegend=name == "crossover",
+            x=[x], y=[y], mode="markers", name=name, marker=marker, showlegend=symbol == "circle-open",
             text=[binary_bytes(y)], hovertemplate="%{x:,} · %{text}<extra></extra>",
         )
     )  # fmt: skip

@@ -13,6 +13,7 @@ from views.words import _
 
 COLUMNS = 16
 """Pages in a row of the picture."""
+_TURNS_AT: dict[Theme, float] = {"light": 13 / 16, "dark": 9 / 16}
 MOST_NAMES = 3
 """A page with more readers than this tells their number."""
 
@@ -25,9 +26,15 @@ def pool_figure(table: Table, theme: Theme) -> go.Figure:
     figure = go.Figure(
         go.Heatmap(
             z=_rows(filled), zmin=0, zmax=1, colorscale=[[0, BACKGROUND[theme]], [1, COLOURS[theme]["kv"]]],
-            showscale=False, xgap=3, ygap=3, text=_rows([_label(table.readers(page)) for page in pages]),
-            texttemplate="%{text}", textfont={"size": 12},
+            showscale=False, xgap=3, ygap=3,
             customdata=_rows([page_told(table, page) for page in pages]), hovertemplate="%{customdata}<extra></extra>",
+        )
+    )  # fmt: skip
+    figure.add_trace(
+        go.Scatter(
+            x=[page % COLUMNS for page in pages], y=[page // COLUMNS for page in pages], mode="text", hoverinfo="skip",
+            text=[_label(table.readers(page)) for page in pages],
+            textfont={"size": 12, "color": [_letters(share or 0, theme) for share in filled]},
         )
     )  # fmt: skip
     styled(figure, theme, height=40 + 34 * n_rows)
@@ -40,6 +47,11 @@ def pool_figure(table: Table, theme: Theme) -> go.Figure:
 
 def _rows(cells: list[Any]) -> list[list[Any]]:
     return [cells[first : first + COLUMNS] for first in range(0, len(cells), COLUMNS)]
+
+
+def _letters(filled: float, theme: Theme) -> str:
+    """What is readable on a page so full: the words' own colour up to a point, that of the ground beyond."""
+    return TEXT[theme] if filled <= _TURNS_AT[theme] else BACKGROUND[theme]
 
 
 def _label(readers: str) -> str:

@@ -49,7 +49,10 @@ def percentiles_figure(
         _draw(figure, panel, place, theme, span)
     figure.update_layout(
         showlegend=True, margin_t=76,
-        legend={"orientation": "h", "x": 0, "y": 1, "yref": "container", "yanchor": "top", "itemclick": False},
+        legend={
+            "orientation": "h", "x": 0, "xref": "container", "y": 1, "yref": "container", "yanchor": "top",
+            "itemclick": False, "font": {"size": 13},
+        },
     )  # fmt: skip
     figure.update_xaxes(title_text=_("ms"), row=len(panels), col=1)
     return Drawn(figure, title, _description(panels), evidence, how, percentile_table(panels), note)
@@ -91,7 +94,7 @@ def _draw(figure: go.Figure, panel: Panel, place: int, theme: Theme, span: tuple
         )  # fmt: skip
 
 
-_MARK_WORDS = {"p50": _("p50 (half)"), "p90": "p90", "p99": "p99", "max": _("worst")}
+_MARK_WORDS = {"p50": "p50", "p90": "p90", "p99": "p99", "max": _("worst")}
 
 
 def _ms(value_ns: float | None) -> float | None:

@@ -11,7 +11,7 @@ from views.evidence import source_line, timing_evidence
 from views.figure_style import FAINT, ON_COLOUR, TEXT, Drawn, phase_pattern, styled
 from views.palette import COLOURS, Theme
 from views.safe_text import plotly_text, token_label
-from views.two_runs import TOLERANCE, Compared, busy_ns, served_as
+from views.two_runs import TOLERANCE, Compared, busy_ns, lane_names
 from views.words import _
 
 _SEPARATE_PASSES = 150
@@ -21,7 +21,7 @@ PHASES: tuple[Phase, ...] = ("prefill", "decode")
 
 def race_figure(first: Run, second: Run, theme: Theme, *, recorded: bool) -> Drawn:
     """Both runs from the start of their first pass on; each has at least one pass."""
-    runs = {_lane(run, number, (first, second)): run for number, run in enumerate((first, second))}
+    runs = dict(zip(lane_names(first, second), (first, second), strict=True))
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, row_heights=[0.4, 0.6], vertical_spacing=0.06)
     for phase in PHASES:
         _add_blocks(figure, runs, phase, theme)
@@ -102,13 +102,6 @@ def _note(compared: Compared) -> str:
     if compared.parted_at is None:
         return _("Both runs wrote the same {n} tokens.").format(n=len(compared.gaps))
     return _("The runs wrote the same {n} tokens, then parted.").format(n=compared.parted_at)
-
-
-def _lane(run: Run, number: int, both: tuple[Run, Run]) -> str:
-    """What a lane is called: how its run was served, with its number where both were served alike."""
-    if served_as(both[0]) != served_as(both[1]):
-        return served_as(run)
-    return _("{number}: {served}").format(number=number + 1, served=served_as(run))
 
 
 def _add_blocks(figure: go.Figure, runs: dict[str, Run], phase: Phase, theme: Theme) -> None:

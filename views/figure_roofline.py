@@ -19,10 +19,10 @@ from views.words import _
 X_RANGE = (-1, 4)
 """Powers of ten: 0.1 to 10,000 operations a byte, for every machine."""
 
-ROOM = 0.25
+ROOM = 0.5
 """Powers of ten beyond the last one, so that a flat roof and what stands at the end are seen."""
 CROWDED = 1_000
-"""From this intensity on a dot's name stands to its left."""
+"""From this intensity on a dot's name stands to its left and above."""
 
 SYMBOLS: dict[Phase, str] = {"prefill": "square", "decode": "circle"}
 _RATES = ((1e15, "PFLOP/s"), (1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"), (1e3, "kFLOP/s"))
@@ -46,7 +46,7 @@ def roofline_figure(
             _add_dots(figure, own, phase, theme, computed=computed)
     decades = range(low, high + 1)
     figure.update_xaxes(
-        type="log", range=[X_RANGE[0], X_RANGE[1] + ROOM], title_text=_("operations for each byte moved"),
+        type="log", range=[X_RANGE[0], X_RANGE[1] + ROOM / 2], title_text=_("operations for each byte moved"),
         tickvals=[10**n for n in range(X_RANGE[0], X_RANGE[1] + 1)],
         ticktext=["0.1", "1", "10", "100", "1,000", "10,000"],
     )  # fmt: skip
@@ -81,7 +81,7 @@ def _tick(power: int) -> str:
 
 
 def _add_roof(figure: go.Figure, machine: Hardware, theme: Theme) -> None:
-    left, right = 10.0 ** X_RANGE[0], 10.0 ** (X_RANGE[1] + ROOM)
+    left, right = 10.0 ** X_RANGE[0], 10.0 ** (X_RANGE[1] + ROOM / 2)
     xs = sorted({left, min(max(machine.ridge, left), right), right})
     figure.add_trace(
         go.Scatter(
@@ -107,7 +107,7 @@ def _add_dots(figure: go.Figure, dots: Sequence[Dot], phase: Phase, theme: Theme
             mode="markers+text" if computed else "markers",
             name=_("{phase}, at best").format(phase=phase) if computed else phase,
             text=[dot.name for dot in dots],
-            textposition=["bottom left" if dot.intensity > CROWDED else "bottom right" for dot in dots],
+            textposition=["top left" if dot.intensity > CROWDED else "bottom right" for dot in dots],
             textfont={"color": COLOURS[theme][phase], "size": 13},
             marker={"color": COLOURS[theme][phase], "symbol": symbol, "size": 11, "line": {"width": 2}},
             hovertemplate="%{text}: %{x:.3g} · %{y:.3g}<extra></extra>",

@@ -11,9 +11,9 @@ from views.palette import COLOURS, Meaning, Theme
 from views.words import _
 
 _PARTS: tuple[tuple[Meaning, str, str], ...] = (
-    ("kv", "KV cache", ""),
-    ("state", "state", "/"),
-    ("weights", "weights", "x"),
+    ("kv", _("KV cache"), ""),
+    ("state", _("state"), "/"),
+    ("weights", _("weights"), "x"),
 )
 """Meaning, name and pattern, from the bottom up: what stays lies below, what sharing takes away on top."""
 

@@ -23,7 +23,7 @@ SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "
 _LABELLED_TOKENS = 48
 
 
-def heads_figure(trace: TraceRecord, theme: Theme) -> Drawn:
+def heads_figure(trace: TraceRecord, theme: Theme, *, recorded: bool) -> Drawn:
     """The half-life of every DeltaNet head, layer by layer, on a logarithmic axis."""
     heads = heads_keep(trace)
     layers = sorted({one.layer for one in heads})
@@ -32,15 +32,16 @@ def heads_figure(trace: TraceRecord, theme: Theme) -> Drawn:
         figure.add_trace(_dots([one for one in heads if one.head == head], head, layers, theme))
     styled(figure, theme, height=330)
     for distance in MARKED:
-        figure.add_hline(
-            y=distance, line_dash="dash", line_color=FAINT[theme], line_width=1,
-            annotation={"text": _("{n} tokens").format(n=distance), "font": {"color": FAINT[theme]},
-                        "xanchor": "right"},
+        figure.add_hline(y=distance, line_dash="dash", line_color=FAINT[theme], line_width=1)
+        # On a logarithmic axis a line stands at its number, but a note at the number's logarithm.
+        figure.add_annotation(
+            x=1, xref="paper", y=math.log10(distance), text=_("{n} tokens").format(n=distance), showarrow=False,
+            font={"color": FAINT[theme]}, xanchor="right", yanchor="bottom",
         )  # fmt: skip
     low = min(one.half_life for one in heads)
     figure.update_yaxes(
         type="log", title_text=_("half-life, tokens"), tickformat="~g", dtick=1,
-        range=[math.floor(math.log10(low)), math.log10(max(MARKED[-1], longest(heads).half_life) * 1.8)],
+        range=[math.floor(math.log10(low)), math.log10(max(MARKED[-1], longest(heads).half_life) * 2.5)],
     )  # fmt: skip
     figure.update_xaxes(tickvals=list(range(len(layers))), ticktext=[_("layer {n}").format(n=n + 1) for n in layers])
     figure.update_xaxes(range=[-0.5, len(layers) - 0.5], showgrid=False)
@@ -51,7 +52,7 @@ def heads_figure(trace: TraceRecord, theme: Theme) -> Drawn:
         description=_("Half-lives of {n} heads, from {low} to {high} tokens.").format(
             n=len(heads), low=significant(low, 2), high=significant(longest(heads).half_life, 2)
         ),
-        evidence="instrumented",
+        evidence="recorded" if recorded else "instrumented",
         how=_(
             "At each token a head multiplies its state by its decay. The decays were read while {n} tokens went "
             "through once more, on {machine}; the half-life is that of their geometric mean. It says when decay alone "
@@ -78,7 +79,7 @@ def _dots(heads: list[HeadKeeps], head: int, layers: list[int], theme: Theme) ->
     )  # fmt: skip
 
 
-def changes_figure(trace: TraceRecord, theme: Theme) -> Drawn | None:
+def changes_figure(trace: TraceRecord, theme: Theme, *, recorded: bool) -> Drawn | None:
     """What every token faded, erased and wrote in the traced head; None where not every state was kept."""
     told = changes(trace)
     if not told:
@@ -112,7 +113,7 @@ def changes_figure(trace: TraceRecord, theme: Theme) -> Drawn | None:
             head=trace.state.head + 1, layer=trace.state.layer + 1
         ),
         description=_("Bars for {n} tokens: how much of the state each faded, erased and wrote.").format(n=len(told)),
-        evidence="instrumented",
+        evidence="recorded" if recorded else "instrumented",
         how=_HOW_CHANGES,
         table={
             _("token"): labels,

@@ -96,7 +96,10 @@ def steps_figure(
     styled(figure, theme, _height(playbacks))
     figure.update_layout(
         barmode="overlay", bargap=0.2, showlegend=True, margin_t=52,
-        legend={"orientation": "h", "x": 0, "y": 1, "yref": "container", "yanchor": "top", "itemclick": False},
+        legend={
+            "orientation": "h", "x": 0, "xref": "container", "y": 1, "yref": "container", "yanchor": "top",
+            "itemclick": False, "font": {"size": 13},
+        },
     )  # fmt: skip
     end_ms = max((one.end_ns for one in playbacks), default=0) / 1e6
     figure.update_xaxes(range=[0, end_ms * 1.02 or 1.0])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import streamlit as st
 
 from engine.account.record import Sampling
@@ -17,7 +15,6 @@ from views.scene import Scene
 from views.words import _
 
 PAGE = "kernels"
-CODE_HEIGHT = 520
 
 
 def show_kernels() -> None:
@@ -75,14 +72,15 @@ def _pair(pair: Pair) -> None:
     # Side by side where a line of code has room, else one above the other.
     with st.grid(2, min_column_width=560):
         with st.container():
-            _source(_("The plain statement"), pair.statement, height="content")
+            _source(_("The plain statement"), pair.statement)
         with st.container():
             _source(_("The kernel"), pair.kernel)
     with st.expander(_("How it is started: grid and tiles"), key=f"{PAGE}-launch"):
-        _source("", pair.launch, height="content")
+        _source("", pair.launch)
 
 
-def _source(title: str, reference: str, height: int | Literal["content"] = CODE_HEIGHT) -> None:
+def _source(title: str, reference: str) -> None:
+    """A definition's source. Long lines wrap: a block that scrolls by itself cannot be reached by keyboard."""
     try:
         shown = excerpt(reference)
     except (SourceError, OSError, SyntaxError):
@@ -91,4 +89,4 @@ def _source(title: str, reference: str, height: int | Literal["content"] = CODE_
     if title:
         st.subheader(title, anchor=False)
     st.caption(f"`{shown.path}`, {_('from line')} {shown.first_line}")
-    st.code(shown.code, language="python", height=height)
+    st.code(shown.code, language="python", wrap_lines=True)

@@ -60,6 +60,7 @@ def _chosen_instrument(scene: Scene) -> None:
     st.session_state[scene.page.key("linked")] = chosen
     if chosen is not None:
         st.query_params["instrument"] = chosen
+        st.header(INSTRUMENTS[chosen].title, anchor="instrument")
         st.caption(INSTRUMENTS[chosen].purpose)
         show_instrument(chosen, scene, _linked_settings(chosen), f"{scene.page.name}-chosen-{chosen}")
 

@@ -48,7 +48,7 @@ def show_lesson(lesson: Lesson) -> None:
     match presenting.mode():
         case "stage":
             begin_other(lesson, scene)
-            presenting.show_stage(lesson, slides, lambda group: _on_stage(lesson, group, scene))
+            presenting.show_stage(lesson, slides, lambda slide: _on_stage(lesson, slide, scene))
             watch_other(scene)
         case "notes":
             presenting.show_notes(lesson, slides, scene)
@@ -62,12 +62,14 @@ def show_lesson(lesson: Lesson) -> None:
             show_neighbours(lesson)
 
 
-def _on_stage(lesson: Lesson, group: list[Block], scene: Scene) -> None:
-    """A block of the slide in view; the answer to a run that still goes on waits for its end."""
-    if group[0].name != "screen" or not _is_shut(lesson, group[0], scene):
+def _on_stage(lesson: Lesson, slide: list[list[Block]], scene: Scene) -> None:
+    """The blocks of one slide; the answer to a run that still goes on waits for its end."""
+    first = slide[0][0]
+    if first.name == "screen" and _is_shut(lesson, first, scene):
+        _say_when_it_opens(lesson, first)
+        return
+    for group in slide:
         _show(lesson, group, scene)
-    else:
-        _say_when_it_opens(lesson, group[0])
 
 
 def _to_read(lesson: Lesson, scene: Scene) -> None:

@@ -36,13 +36,13 @@ class Chosen(msgspec.Struct, frozen=True):
     lengths: str = "document"
     rate: float = 3.0
     requests: int = 16
-    seed: int = 5
+    load_seed: int = 5
     at_once: int = 16
     chunk: int = 512
 
     def setups(self) -> dict[Arrangement, list[Setup]]:
         """The simulations of each arrangement. Two mixed machines are two simulations: requests go to them in turn."""
-        asked = arrivals(self.shape, "poisson", self.rate, self.requests, lengths_of(self.lengths), self.seed)
+        asked = arrivals(self.shape, "poisson", self.rate, self.requests, lengths_of(self.lengths), self.load_seed)
         whole = Policy("continuous", self.at_once, STEP_TOKENS, None)
         chunks = Policy("decode_first", self.at_once, STEP_TOKENS, self.chunk)
         halves = [half for half in (asked[0::2], asked[1::2]) if half]

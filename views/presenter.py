@@ -34,7 +34,8 @@ _CSS = """
   border-radius: 0.5rem; color: var(--st-text-color); font: 1rem var(--st-font);
 }
 .bar[hidden] { display: none; }
-[data-role=stage] .bar { position: fixed; left: 1rem; right: 1rem; bottom: 0.6rem; z-index: 10; }
+[data-role=stage] .bar { position: fixed; left: 1rem; bottom: 0.6rem; z-index: 10; font-size: 0.7rem; }
+[data-role=stage] :is(button, a) { min-height: 1.6rem; line-height: 1.2rem; }
 button, a {
   min-height: 2.2rem; padding: 0.2rem 0.9rem; border: 1px solid var(--st-text-color); border-radius: 0.4rem;
   background: none; color: inherit; font: inherit; line-height: 2rem; text-decoration: none; cursor: pointer;

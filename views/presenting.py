@@ -28,8 +28,10 @@ _LEFT_OUT = frozenset({"notes", "sources", "card"})
 _LARGE = """
 <style>
 html { font-size: clamp(18px, 1.65vw, 34px) !important; }
-[data-testid=stMainBlockContainer] { padding-bottom: 6rem; }
-html[data-ts-blank] [data-testid=stMain] :is(%s) { visibility: hidden; }
+[data-testid=stHeader] { display: none; }
+[data-testid=stMainBlockContainer] { padding-top: 1.5rem; padding-bottom: 5rem; }
+html[data-ts-blank] [data-testid=stMain] :is(%(texts)s),
+html[data-ts-blank] [data-testid=stMain] :is(%(texts)s) * { visibility: hidden; }
 </style>
 """
 _TEXTS = (
@@ -42,7 +44,7 @@ _LOCKED = """
 <style>
 :is([data-testid=stForm], [data-testid=stButton], [data-testid=stPopover], [data-testid=stPageLink],
   [data-testid=stExpander], [data-testid=stSelectbox], [data-testid=stSlider], [data-testid=stNumberInput],
-  [data-testid=stRadio], [data-testid=stToolbar]) { display: none; }
+  [data-testid=stRadio]) { display: none; }
 </style>
 """
 
@@ -70,18 +72,17 @@ def slides_of(groups: Sequence[Group]) -> list[list[Group]]:
     return slides
 
 
-def show_stage(lesson: Lesson, slides: list[list[Group]], draw: Callable[[Group], None]) -> None:
+def show_stage(lesson: Lesson, slides: list[list[Group]], draw: Callable[[list[Group]], None]) -> None:
     """One screen in large type, and the bar."""
     number = _slide(len(slides))
-    st.html(_LARGE % _TEXTS + (_LOCKED if is_locked() else ""))
+    st.html(_LARGE % {"texts": _TEXTS} + (_LOCKED if is_locked() else ""))
     groups = slides[number - 1]
     _open(lesson, groups[0][0])
     if number == 1:
         st.title(lesson.front.title, anchor=False)
         st.markdown(f"**{lesson.front.question}**")
     with st.container(key=f"slide-{lesson.slug}-{number}"):
-        for group in groups:
-            draw(group)
+        draw(groups)
     wanted = presenter("stage", Slides(lesson.slug, number, titles_of(lesson, slides), is_locked()))
     if wanted is not None and wanted != number:
         st.query_params["slide"] = str(wanted)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 
 import streamlit as st
 
-from engine.account.record import Candidate, Run, Sampling, Token
+from engine.account.record import Candidate, Run, Sampling
 from lessons.filters import significant
-from lessons.recall import STRETCHES, planted
+from lessons.recall import PLANTED, STRETCHES, planted
 from views.engine_calls import find_run, start_run
 from views.evidence import evidence_row
 from views.safe_text import plain, token_label
@@ -19,6 +20,8 @@ from views.words import _
 
 PATIENCE_S = 20.0
 LONGEST_NAME = 24
+BEFORE = PLANTED.partition("{")[0].rstrip()
+"""What stands before a name; its tokens end here, since a name's first token carries the space."""
 ONE_TOKEN = Sampling(max_new_tokens=1, ignore_eos=True)
 
 
@@ -55,23 +58,18 @@ def name_problem(name: str) -> str | None:
 
 
 def tried(name: str, with_name: Run, without: Run) -> Tried:
-    """Read both runs; the name's first token is the first that the two prompts do not share.
+    """Read both runs: the name's first token is the one after what stands before every name.
 
     A comparison of odds and not of answers: the name may be planted well and still not be the likeliest word.
     """
     prompt = with_name.header.prompt_tokens
-    place = next(i for i, token in enumerate(prompt) if token_label(token.text).strip() and _starts(name, token))
-    token = prompt[place]
-    first = with_name.emissions[0]
+    ends = accumulate(len(token.text) for token in prompt)
+    place = sum(end <= len(BEFORE) for end in ends)
+    first, token = with_name.emissions[0], prompt[place]
     return Tried(
         name, token.text, len(prompt) - 1 - place, odds_of(token.id, first.candidates),
         odds_of(token.id, without.emissions[0].candidates), first.token.text,
     )  # fmt: skip
-
-
-def _starts(name: str, token: Token) -> bool:
-    """Whether this token begins the name: it carries the space before it."""
-    return token.text.startswith(" ") and name.startswith(token.text[1:]) and len(token.text) > 1
 
 
 def odds_of(token_id: int, candidates: Iterable[Candidate]) -> Odds:

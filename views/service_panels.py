@@ -24,8 +24,8 @@ def first_tokens(report: ServiceReport, theme: Theme, *, evidence: Evidence, how
     parts = [(_("queue"), found.queue_ns), (_("prefill"), found.prefill_ns)]
     panels = [
         Panel(_("queue and prefill apart"), "prefill", parts),
-        Panel(_("time to first token, by prompt length"), "prefill", [(_("all"), found.ttft_ns), *lengths], mean),
-        Panel(_("time to first token, by how many others were there at arrival"), "prefill", others, mean),
+        Panel(_("all, and by prompt length"), "prefill", [(_("all"), found.ttft_ns), *lengths], mean),
+        Panel(_("by others there at arrival"), "prefill", others, mean),
     ]
     return percentiles_figure(
         panels, theme, title=_("How long people wait for the first token"), evidence=evidence, how=how + "\n\n" + _HOW
@@ -38,7 +38,7 @@ def gaps(report: ServiceReport, theme: Theme, *, evidence: Evidence, how: str) -
     if not found.latencies.itl_ns.n:
         return None
     panel = Panel(
-        _("gap between tokens, by requests in the step"), "decode",
+        _("all gaps, and by requests in the step"), "decode",
         [
             (_("all"), found.latencies.itl_ns),
             *((_("{n} in the step").format(n=one.shared_by.name), one.itl_ns) for one in found.by_shared),
@@ -58,7 +58,7 @@ _HOW = _(
 
 
 def show_cards(report: ServiceReport, key: str) -> None:
-    """The mean, beside what it hides."""
+    """The mean, beside what it hides; what is not known has no card."""
     found, worst, good = report.finished.latencies, report.starved, report.goodput
     limits = good.limits
     served = _("within {ttft} and {tpot} a token").format(
@@ -74,9 +74,11 @@ def show_cards(report: ServiceReport, key: str) -> None:
     ]
     with st.grid(3, min_column_width=150, gap="small", key=f"{key}-cards"):
         for label, value, note in cards:
+            if value is None:
+                continue
             with st.container(border=True, height="stretch", gap="xsmall"):
                 st.markdown(f":small[{label}]")
-                st.metric(label, value if value is not None else " ", label_visibility="collapsed")
+                st.metric(label, value, label_visibility="collapsed")
                 st.caption(note)
 
 

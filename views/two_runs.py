@@ -1,4 +1,4 @@
-"""Two runs of the same prompt side by side: how each was served, what each put through the model, and how far their
+"""Two runs of the same prompt side by side: how they were served, what each put through the model, and how far their
 odds lie apart.
 """
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from engine.account.metrics import percentile
-from engine.account.record import Emission, Run, Token
+from engine.account.record import CacheMode, DraftSource, Emission, Run, Token
 from views.words import _
 
 TOLERANCE = 0.02
@@ -88,11 +88,19 @@ def ratio(over: float | None, under: float | None) -> float | None:
     return over / under if over is not None and under else None
 
 
-def served_as(run: Run) -> str:
-    """A few words for how a run was served."""
-    serving = run.header.serving
-    if serving.cache == "recomputed":
-        return _("recomputed")
-    if serving.drafts != "none":
-        return _("with drafts")
-    return _("with cache")
+def lane_names(first: Run, second: Run) -> tuple[str, str]:
+    """What two runs are called side by side: by what sets them apart, by number where nothing does."""
+    one, other = first.header.serving, second.header.serving
+    if one.cache != other.cache:
+        return _cache_words(one.cache), _cache_words(other.cache)
+    if (one.drafts == "none") != (other.drafts == "none"):
+        return _draft_words(one.drafts), _draft_words(other.drafts)
+    return _("first run"), _("second run")
+
+
+def _cache_words(mode: CacheMode) -> str:
+    return _("with cache") if mode == "kept" else _("recomputed")
+
+
+def _draft_words(source: DraftSource) -> str:
+    return _("with guesses") if source != "none" else _("without")

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
 import streamlit as st
 
 from views.shape_choice import NAMES
 from views.virtual_machines import machine_keys, machine_name, shape_keys
 from views.what_if_load import LENGTH_WORDS
 from views.words import _
+
+_T = TypeVar("_T")
+
+
+def asked_for(settings: Mapping[str, str], chosen: type[_T]) -> _T:
+    """A struct of choices from an instrument's settings, whose form has been checked; whatever is missing is its
+    default. A machine that is not known here is replaced by the default one, and the page says so.
+    """
+    asked = msgspec.convert(dict(settings), chosen, strict=False)
+    if settings.get("machine", machine_keys()[0]) in machine_keys():
+        return asked
+    st.warning(_("This machine has not been measured yet (`python -m engine probe` does it), so another is shown."))
+    return msgspec.convert({name: value for name, value in settings.items() if name != "machine"}, chosen, strict=False)
 
 
 def choose_model(asked: str, key: str) -> str:

@@ -32,7 +32,7 @@ STEP_TOKENS = 8192
 
 
 class Chosen(msgspec.Struct, frozen=True):
-    """A load and what serves it. `chunk` 0: prompts whole. `prompt` and `reply` count where lengths are "fixed"."""
+    """A load and what serves it. `chunk` 0: prompts whole. The token counts are for lengths that are "fixed"."""
 
     shape: str = "qwen27b"
     machine: str = "h100"
@@ -43,15 +43,15 @@ class Chosen(msgspec.Struct, frozen=True):
     rate: float = 5.0
     requests: int = 40
     lengths: LengthsKey = "code"
-    prompt: int = 500
-    reply: int = 200
-    seed: int = 1
+    prompt_tokens: int = 500
+    reply_tokens: int = 200
+    load_seed: int = 1
     limit_ms: int = 1000
 
     def setup(self) -> Setup:
         """What is to be played; raises `BadLoad`."""
-        lengths = fixed(self.prompt, self.reply) if self.lengths == "fixed" else lengths_of(self.lengths)
-        asked = arrivals(self.shape, self.process, self.rate, self.requests, lengths, self.seed)
+        lengths = fixed(self.prompt_tokens, self.reply_tokens) if self.lengths == "fixed" else lengths_of(self.lengths)
+        asked = arrivals(self.shape, self.process, self.rate, self.requests, lengths, self.load_seed)
         policy = Policy(self.policy, self.at_once, STEP_TOKENS, self.chunk or None)
         return Setup(self.shape, self.machine, policy, asked)
 
@@ -112,8 +112,8 @@ def choose(asked: Chosen, key: str) -> Chosen:
             rate=rate,
             requests=choose_whole(_("Requests"), 1, 2000, asked.requests, f"{key}-requests"),
             lengths=msgspec.convert(kind, LengthsKey),
-            prompt=choose_whole(_("Fixed: prompt tokens"), 1, 100_000, asked.prompt, f"{key}-prompt"),
-            reply=choose_whole(_("Fixed: new tokens"), 1, 10_000, asked.reply, f"{key}-reply"),
-            seed=choose_whole(_("Seed"), 0, 9999, asked.seed, f"{key}-seed"),
+            prompt_tokens=choose_whole(_("Fixed: prompt tokens"), 1, 100_000, asked.prompt_tokens, f"{key}-prompt"),
+            reply_tokens=choose_whole(_("Fixed: new tokens"), 1, 10_000, asked.reply_tokens, f"{key}-reply"),
+            load_seed=choose_whole(_("Seed"), 0, 9999, asked.load_seed, f"{key}-seed"),
             limit_ms=choose_whole(_("First token wanted within (ms)"), 1, 600_000, asked.limit_ms, f"{key}-limit"),
         )  # fmt: skip

@@ -20,7 +20,14 @@ def test_after_a_short_prompt_the_state_is_the_larger_one():
     asked = reading.question(LESSON, "predict", "larger")
     values = values_of(story_run())
     assert values["model.state_bytes"] > values["run.kv_bytes"] and asked.is_right("state", values)
-    assert asked.card_for("cache", values) == asked.card_for("same", values) == "fixed-is-small"
+    assert asked.card_for("cache", values) == "fixed-is-small" and asked.card_for("state", values) is None
+
+
+def test_past_the_crossover_the_cache_is_the_larger_one():
+    asked = reading.question(LESSON, "predict", "larger")
+    values = values_of(story_run(reply=[" word"] * 400))
+    assert values["run.positions_held"] > 384 and asked.is_right("cache", values)
+    assert asked.card_for("state", values) == "fixed-is-large" and asked.card_for("cache", values) is None
 
 
 def test_what_happened_is_told_with_the_runs_own_bytes():

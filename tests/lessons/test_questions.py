@@ -128,3 +128,26 @@ def test_while_the_right_answer_is_not_known_nobody_is_wrong():
     asked = question(":::predict x\nkind: number\nanswer: machine.bandwidth\nnear: 3 -> card\n\nq\n:::\n")
     assert asked.is_right(3, {"machine.bandwidth": None}) is None
     assert asked.card_for(3, {"machine.bandwidth": None}) is None
+
+
+def test_which_option_is_right_may_depend_on_the_run():
+    asked = question(CHOOSE.replace("answer: state", "answer: state = model.state_bytes, cache = run.kv_bytes"))
+    short, long = values_of(story_run()), values_of(story_run(reply=[" word"] * 400))
+    assert asked.right_value(short) == "state" and asked.right_value(long) == "cache"
+    assert asked.card_for("cache", short) == "slogan" and asked.card_for("cache", long) is None
+    assert set(asked.names) == {"model.state_bytes", "run.kv_bytes"}
+    assert asked.right_value({**short, "run.kv_bytes": None}) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ("state = 1, house = 2", "no option house"),
+        ("state = 1", "at least two"),
+        ("state = 1, state = 2", "at least two"),
+        ("state = 1, cache = (", "cannot read"),
+    ],
+)
+def test_a_comparison_of_options_that_cannot_be_made_is_refused(answer, why):
+    with pytest.raises(ExpressionError, match=why):
+        question(CHOOSE.replace("answer: state", f"answer: {answer}"))

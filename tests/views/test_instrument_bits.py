@@ -1,14 +1,21 @@
 """Fewer bits on the page: bars to scale, what was measured with its origin, and texts told apart where they part."""
 
+import msgspec
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.account.bits import SCHEMES
+from engine.account.metrics import timings
 from engine.account.presets import HARDWARE
+from engine.account.record import Run, Sampling
+from engine.serve import wire
+from engine.serve.client import EngineRefused
 from lessons import fewer_bits
 from lessons.fewer_bits import FewerBits, Format, ModelMeasured, Odds
 from lessons.instruments import INSTRUMENTS
 from lessons.named_shapes import shape_of
+from tests.lessons.story_run import STORY, story_run
+from views import engine_calls, three_formats
 from views.figure_bits import bytes_figure, group_figure
 from views.instruments import bits
 from views.palette import COLOURS
@@ -50,13 +57,14 @@ def test_bars_start_at_nought_lie_inside_the_axis_and_carry_their_size(key, them
 @pytest.mark.parametrize("n", [4, 8])
 def test_real_weights_and_rounded_ones_differ_by_symbol_and_lie_inside_the_axes(n, theme):
     drawn = group_figure(bits.story_row(3), 0, n, theme)
-    before, after = drawn.figure.data
+    *levels, before, after = drawn.figure.data
     assert before.marker.symbol != after.marker.symbol and before.name != after.name and drawn.figure.layout.showlegend
     (x_low, x_high), (y_low, y_high) = drawn.figure.layout.xaxis.range, drawn.figure.layout.yaxis.range
     for trace in (before, after):
         assert x_low < min(trace.x) and max(trace.x) < x_high and y_low < min(trace.y) and max(trace.y) < y_high
-    assert len(drawn.figure.layout.shapes) == (16 if n == 4 else 0)
-    assert len(set(after.y)) <= 16 or n == 8
+    lines = {y for trace in levels for y in trace.y if y is not None}
+    assert len(lines) == (16 if n == 4 else 0) and all(y_low < y < y_high for y in lines)
+    assert n == 8 or len(set(after.y)) <= 16
 
 
 def test_eight_bits_keep_more_than_four():
@@ -135,3 +143,83 @@ def test_without_a_measurement_a_plain_sentence_stands_there(monkeypatch, tmp_pa
     monkeypatch.setattr(fewer_bits, "MEASUREMENTS", tmp_path)
     app = AppTest.from_function(page, args=("{}",), default_timeout=20).run()
     assert not app.exception and any("Not measured yet" in one.value for one in app.markdown)
+
+
+class ThreeEngines:
+    """Answers every run at once: in 16 and 8 bits alike, in 4 bits with another third word."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str | None]] = []
+        self.refuses: EngineRefused | None = None
+
+    @property
+    def client(self):
+        return self
+
+    def models(self):
+        return [STORY]
+
+    def submit(self, prompt: str, _sampling: Sampling, model: str | None) -> str:
+        if self.refuses:
+            raise self.refuses
+        self.asked.append((prompt, model))
+        return str(len(self.asked) - 1)
+
+    def run(self, run_id: str) -> Run:
+        words = [" a", " dog", " sat" if self.asked[int(run_id)][1] == "story:int4" else " ran"]
+        return story_run(reply=words)
+
+    def health(self) -> wire.Health:
+        return wire.Health("ready")
+
+
+@pytest.fixture
+def engines(monkeypatch):
+    found = ThreeEngines()
+    for module in (three_formats, engine_calls):
+        monkeypatch.setattr(module, "engine_link", lambda: found)
+    monkeypatch.setattr(three_formats, "keep_run", lambda run_id: None)
+    return found
+
+
+def test_a_learners_prompt_runs_in_three_formats_and_the_odds_say_where_they_part(engines):
+    app = AppTest.from_function(page, args=("{}",), default_timeout=20).run()
+    app.text_input(key="bits-own-text").set_value("One day")
+    app.button[0].click().run()
+    assert not app.exception
+    assert engines.asked == 2 * [("One day", "story"), ("One day", "story:int8"), ("One day", "story:int4")], "in turns"
+    said = " ".join(one.value for one in app.markdown)
+    assert "The same tokens as in 16 bits." in said
+    assert "at token 3: `sat` instead of `ran`" in said
+    assert [one.value for one in app.metric].count("2.00 ms") == 3
+
+
+def test_of_two_runs_in_a_format_the_less_disturbed_one_counts(engines, monkeypatch):
+    def slower_first(run_id: str) -> Run:
+        run = story_run()
+        late = 1_000_000 if int(run_id) < 3 else 0
+        return Run([msgspec.structs.replace(one, end_ns=one.end_ns + late * one.number) if one in run.passes else one
+                    for one in run.events])  # fmt: skip
+
+    monkeypatch.setattr(engines, "run", slower_first)
+    runs, problem = three_formats.run_all("One day")
+    assert problem is None and [timings(one).itl_p50_ns for one in runs] == [2_000_000] * 3
+
+
+def test_an_engine_that_refuses_says_why_and_an_empty_prompt_is_not_sent(engines):
+    app = AppTest.from_function(page, args=("{}",), default_timeout=20).run()
+    app.text_input(key="bits-own-text").set_value("")
+    app.button[0].click().run()
+    assert "The prompt is empty" in app.warning[0].value and engines.asked == []
+    engines.refuses = EngineRefused("engine_failed", "There is not enough memory.", 503)
+    app.text_input(key="bits-own-text").set_value("One day")
+    app.button[0].click().run()
+    assert "not enough memory" in app.warning[0].value and not app.exception
+
+
+def test_a_departure_tells_both_odds_only_where_both_are_known():
+    left = three_formats.Departure(3, " ran", " sat", 0.5, None)
+    assert "odds" not in three_formats.told(left)
+    near = three_formats.told(three_formats.Departure(3, " ran", " sat", 0.31, 0.29))
+    assert "29 % and 31 %" in near
+    assert three_formats.departure(story_run(), story_run()) is None

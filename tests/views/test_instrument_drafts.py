@@ -7,6 +7,7 @@ from tests.lessons.story_run import DECODE_NS, PREFILL_NS, REPLY, story_run
 from tests.lessons.two_served import drafted_run
 from views.drafting import Drafting, expected_tokens
 from views.figure_drafts import formula_figure, guesses_figure
+from views.figure_race import race_figure
 from views.instruments.drafts import results_of
 from views.palette import COLOURS
 
@@ -24,6 +25,7 @@ def test_bars_stack_to_what_went_in_and_marks_stand_at_what_came_out(theme):
     assert list(right.y) == [a for _, a in SHAPE] and list(wrong.y) == [g - a for g, a in SHAPE]
     assert list(out.y) == [a + 1 for _, a in SHAPE] and list(out.x) == [2, 3, 4, 5, 6]
     assert figure.layout.yaxis.range[0] == 0 and figure.layout.yaxis.range[1] > 5
+    assert figure.layout.xaxis.range[0] < 2 and figure.layout.xaxis.range[1] > 6
     assert figure.layout.barmode == "stack" and figure.layout.showlegend
     assert len({bar.marker.pattern.shape for bar in (known, right, wrong)}) == 3
     assert known.marker.color == right.marker.color == COLOURS[theme]["decode"] != wrong.marker.color
@@ -62,6 +64,11 @@ def test_the_curve_runs_from_one_token_to_all_of_them_and_the_run_stands_on_its_
     (x0, x1), (y0, y1) = figure.layout.xaxis.range, figure.layout.yaxis.range
     assert x0 == 0 and x1 >= 1 and y0 == 0 and y1 > g + 1
     assert exact.line.dash != naive.line.dash and figure.layout.showlegend
+
+
+def test_beside_a_run_without_guesses_the_lanes_are_named_by_that():
+    names = [trace.name for trace in race_figure(drafted_run(SHAPE), story_run(), "light", recorded=True).figure.data]
+    assert names == ["prefill", "decode", "with guesses", "without"]
 
 
 def test_gain_and_loss_are_the_other_run_s_time_over_this_one_s():

@@ -5,9 +5,10 @@ from streamlit.testing.v1 import AppTest
 
 from engine.account.page_table import PAGE_SIZE, crowd, play
 from lessons.instruments import INSTRUMENTS
-from views.figure_pages import COLUMNS, chats_figure, page_told, pool_figure
+from tests.views.test_palette import contrast
+from views.figure_pages import COLUMNS, _letters, chats_figure, page_told, pool_figure
 from views.instruments.pages import LAST_CROWD, LONGEST, LONGEST_PREFIX, MOST_CHATS, N_PAGES, SHORTEST
-from views.palette import COLOURS
+from views.palette import BACKGROUND, COLOURS
 
 
 def table(n_chats=8, prefix=0, seed=1):
@@ -36,7 +37,7 @@ def test_the_darkness_of_a_page_is_how_full_it_is_and_a_free_one_is_blank():
 
 def test_letters_tell_the_readers_without_colour_and_a_crowd_is_counted():
     five = table(5, 48)
-    words = {text for row in pool_figure(five, "light").data[0].text for text in row}
+    words = set(pool_figure(five, "light").data[1].text)
     assert {"A", "B", "C", "D", "E", "×5"} <= words
     assert page_told(five, five.running[0].pages[0]).endswith("A B C D E, 16 of 16 places filled")
     assert page_told(five, N_PAGES - 1) == f"page {N_PAGES - 1}: free"
@@ -52,6 +53,16 @@ def test_each_bar_is_a_whole_context_and_the_axis_ends_there(theme):
     assert [trace.name for trace in figure.data] == [
         "held", "empty in its last page", "kept free for it, if it got a whole context",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_letters_stand_out_from_a_page_however_full(theme):
+    low, high = BACKGROUND[theme], COLOURS[theme]["kv"]
+    for places in range(1, PAGE_SIZE + 1):
+        share = places / PAGE_SIZE
+        mixed = [round(int(low[i : i + 2], 16) * (1 - share) + int(high[i : i + 2], 16) * share) for i in (1, 3, 5)]
+        page = "#" + "".join(f"{part:02x}" for part in mixed)
+        assert contrast(_letters(share, theme), page) >= 4, (places, theme)
 
 
 def test_whoever_waits_owns_no_page():

@@ -66,7 +66,7 @@ def test_tokens_come_out_when_their_pass_ends_and_both_lines_reach_the_last():
 
 def test_two_runs_that_were_served_alike_are_numbered():
     names = [trace.name for trace in race_figure(story_run(), story_run(), "light", recorded=True).figure.data[2:]]
-    assert names == ["1: with cache", "2: with cache"]
+    assert names == ["first run", "second run"]
 
 
 def test_the_race_says_where_its_times_come_from():
@@ -104,6 +104,8 @@ def test_what_the_race_publishes_is_what_the_catalogue_names_and_counts_every_to
     assert set(results) == set(INSTRUMENTS["race"].publishes)
     assert results["positions"] == P + N - 1
     assert results["other_positions"] == sum(P + i for i in range(N)) == tokens_computed(recomputed_run())
+    lengths = [one.end_ns - one.start_ns for one in recomputed_run().passes]
+    assert lengths[0] <= results["other_first_steps"] < results["other_last_steps"] <= lengths[-1]
     assert results["step"] == DECODE_NS and results["gap"] == 0 and results["same_tokens"] == N
 
 

@@ -20,10 +20,12 @@ from views.safe_text import code_span, plain
 from views.scene import Scene
 from views.shape_choice import choose_shape, key_for
 from views.theme import current_theme
+from views.three_formats import offer_own_prompt
 from views.virtual_machines import hardware_of, machine_keys, machine_name
 from views.words import _
 
 CHECKPOINT = Path(__file__).resolve().parents[2] / "models" / "story" / "model.safetensors"
+PROMPT = "Once upon a time, there was a"
 ROWS = 704
 """Rows of the matrix that is looked at."""
 NAMES = {"bf16": _("16 bits"), "int8": _("8 bits"), "int4": _("4 bits")}
@@ -35,6 +37,7 @@ def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     publish(scene, "bits", results(fewer_bits.measured()))
     _bytes(scene, settings, key)
     _measured(key)
+    offer_own_prompt(PROMPT, key)
     _weights(key)
 
 

@@ -18,7 +18,7 @@ from views.site import LAB
 from views.theme import current_theme
 from views.virtual_clock import simulated
 from views.virtual_machines import clock_of, what_if_shape
-from views.what_if_choice import choose_machine, choose_model, choose_whole
+from views.what_if_choice import asked_for, choose_machine, choose_model, choose_whole
 from views.words import _
 
 NAME = "collision"
@@ -41,11 +41,11 @@ def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
 
 def _show_simulated(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     """What is published belongs to the lesson's own settings, whatever a visitor chooses afterwards."""
-    asked = msgspec.convert(dict(settings), Chosen, strict=False)
+    asked = asked_for(settings, Chosen)
     chosen = _choose(asked, key)
     for one in dict.fromkeys((asked, chosen)):
         setups = one.setups()
-        if (simulations := simulated(setups, f"{key}-{one.chunk}-{one.prompt}")) is None:
+        if (simulations := simulated(setups, f"{key}-{one.chunk}-{one.prompt_tokens}")) is None:
             return
         scenes = played(setups, simulations)
         if one == asked:
@@ -68,7 +68,7 @@ _SINCE = _("ms since a few steps before the long prompt came")
 def _choose(asked: Chosen, key: str) -> Chosen:
     with st.grid(3, min_column_width=170, gap="small"):
         chunk = choose_whole(_("Prompt tokens a step"), 16, 4096, asked.chunk, f"{key}-chunk")
-        prompt = choose_whole(_("Tokens of the long prompt"), 512, 32_768, asked.prompt, f"{key}-prompt")
+        prompt = choose_whole(_("Tokens of the long prompt"), 512, 32_768, asked.prompt_tokens, f"{key}-prompt")
         decoders = choose_whole(_("Requests that decode"), 1, 16, asked.decoders, f"{key}-decoders")
         shape = choose_model(asked.shape, key)
         machine = choose_machine(asked.machine, key)

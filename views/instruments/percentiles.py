@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import msgspec
 import streamlit as st
 
 from engine.loop.arrivals import BadLoad
@@ -13,6 +12,7 @@ from views.instruments.frame import publish, show_drawn
 from views.scene import Scene
 from views.service_panels import first_tokens, gaps, results, show_cards
 from views.theme import current_theme
+from views.what_if_choice import asked_for
 from views.what_if_service import Chosen, choose, played
 
 NAME = "percentiles"
@@ -20,7 +20,7 @@ NAME = "percentiles"
 
 def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     """What is published belongs to the lesson's own settings, whatever a visitor chooses afterwards."""
-    asked = msgspec.convert(dict(settings), Chosen, strict=False)
+    asked = asked_for(settings, Chosen)
     chosen = choose(asked, key)
     try:
         found = base = played(asked, f"{key}-base")

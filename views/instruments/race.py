@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from engine.account.metrics import percentile
 from engine.account.record import Run, Serving
 from lessons.expressions import Value
 from lessons.instruments import INSTRUMENTS
@@ -38,6 +39,7 @@ def results_of(run: Run, other: Run) -> dict[str, Value]:
     """What the comparison tells, under the names that lessons.instruments lists."""
     compared = compare_odds(run, other)
     durations = [one.end_ns - one.start_ns for one in other.passes]
+    quarter = max(1, len(durations) // 4)
     return {
         "positions": tokens_computed(run),
         "other_positions": tokens_computed(other),
@@ -46,8 +48,8 @@ def results_of(run: Run, other: Run) -> dict[str, Value]:
         "other_time": busy_ns(other),
         "time_ratio": ratio(busy_ns(other), busy_ns(run)),
         "step": step_ns(run),
-        "other_first_step": durations[0] if durations else None,
-        "other_last_step": durations[-1] if durations else None,
+        "other_first_steps": percentile(durations[:quarter], 50),
+        "other_last_steps": percentile(durations[-quarter:], 50),
         "gap": compared.largest,
         "tolerance": TOLERANCE,
         "same_tokens": len(compared.gaps) if compared.parted_at is None else compared.parted_at,

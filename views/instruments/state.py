@@ -38,10 +38,14 @@ def _show_heads(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     if trace is None:
         return
     heads = heads_keep(trace)
+    recorded = st.session_state.get(scene.page.key("state-of")) != trace.run_id
     publish(scene, "state", results_of(heads))
-    show_drawn(heads_figure(trace, current_theme()), "state", scene, settings, f"{key}-heads")
-    _choose_head(scene, heads, trace, key)
-    if (drawn := changes_figure(trace, current_theme())) is not None:
+    show_drawn(heads_figure(trace, current_theme(), recorded=recorded), "state", scene, settings, f"{key}-heads")
+    if recorded:
+        _say_what_is_shown(trace)
+    else:
+        _choose_head(heads, trace, key)
+    if (drawn := changes_figure(trace, current_theme(), recorded=recorded)) is not None:
         show_drawn(drawn, "state", scene, settings, f"{key}-changes")
     else:
         st.info(_("This text is too long to keep the state after every token, so its changes are not shown."))
@@ -117,11 +121,18 @@ def _trace_of(scene: Scene, key: str) -> TraceRecord | None:
     if not layers:
         st.info(_("Every layer of this model is full attention: it has no recurrent state to look into."))
         return None
-    layer, head = st.session_state.get(f"head-{key}") or (layers[0], 0)
+    layer, head = st.session_state.get(f"head-{key}") or _keeper(run_id, layers[0])
     taken = take_trace(run_id, layer, head)
     if taken.trace is None:
         st.error(plain(taken.problem or ""))
     return taken.trace
+
+
+def _keeper(run_id: str, layer: int) -> tuple[int, int]:
+    """The head that keeps longest: until a person chooses, that of a head that forgets at once would show little."""
+    trace = take_trace(run_id, layer, 0).trace
+    best = longest(heads_keep(trace)) if trace else HeadKeeps(layer, 0, 0.0)
+    return best.layer, best.head
 
 
 def _linear_layers(scene: Scene) -> list[int]:
@@ -138,15 +149,17 @@ def _kept_trace() -> TraceRecord | None:
         return None
 
 
-def _choose_head(scene: Scene, heads: list[HeadKeeps], trace: TraceRecord, key: str) -> None:
-    """A box of all heads, each with its half-life; a kept trace holds the states of one head only."""
-    if st.session_state.get(scene.page.key("state-of")) != trace.run_id:
-        st.caption(
-            _("A recorded example: the text begins “{text}”. Run a prompt of your own to choose a head.").format(
-                text=plain("".join(token.text for token in trace.tokens[:11]))
-            )
+def _say_what_is_shown(trace: TraceRecord) -> None:
+    begins = plain("".join(token.text for token in trace.tokens[:11]))
+    st.caption(
+        _("A recorded example: the text begins “{text}”. Run a prompt of your own to choose a head.").format(
+            text=begins
         )
-        return
+    )
+
+
+def _choose_head(heads: list[HeadKeeps], trace: TraceRecord, key: str) -> None:
+    """A box of all heads, each with its half-life; a kept trace holds the states of one head only."""
     options = [(one.layer, one.head) for one in heads]
     keeps = {(one.layer, one.head): one.half_life for one in heads}
     st.selectbox(

@@ -20,7 +20,7 @@ from views.shape_choice import NAMES
 from views.theme import current_theme
 from views.virtual_clock import simulated
 from views.virtual_machines import clock_of, what_if_shape
-from views.what_if_choice import choose_lengths, choose_machine, choose_model, choose_whole
+from views.what_if_choice import asked_for, choose_lengths, choose_machine, choose_model, choose_whole
 from views.words import _
 
 NAME = "two-pools"
@@ -28,7 +28,7 @@ NAME = "two-pools"
 
 def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     """What is published belongs to the lesson's own settings, whatever a visitor chooses afterwards."""
-    asked = msgspec.convert(dict(settings), Chosen, strict=False)
+    asked = asked_for(settings, Chosen)
     chosen = _choose(asked, key)
     outcome = base = _outcome(asked, f"{key}-base")
     if base is not None:
@@ -80,7 +80,7 @@ def _choose(asked: Chosen, key: str) -> Chosen:
             lengths=lengths,
             rate=rate,
             requests=choose_whole(_("Requests"), 4, 200, asked.requests, f"{key}-requests"),
-            seed=choose_whole(_("Seed"), 0, 9999, asked.seed, f"{key}-seed"),
+            load_seed=choose_whole(_("Seed"), 0, 9999, asked.load_seed, f"{key}-seed"),
             at_once=choose_whole(_("At once on a machine"), 1, 64, asked.at_once, f"{key}-at-once"),
             chunk=choose_whole(_("Prompt tokens a step"), 16, 4096, asked.chunk, f"{key}-chunk"),
         )

@@ -97,3 +97,13 @@ test("ticks are round, start at zero and stay on the axis", () => {
   assert.deepEqual(ticksOf(110.7, 6), [0, 20, 40, 60, 80, 100]);
   assert.deepEqual(ticksOf(0.9, 3), [0, 0.5]);
 });
+
+test("a pass that checks guesses is seen whole, not half in a fold", () => {
+  for (const cursor of [60, 200, 406]) {
+    const laid = place({ width: 1100, columns: 408, cursor, from: cursor - 4 });
+    for (let position = cursor - 4; position <= cursor; position += 1) {
+      const segment = layout.segmentOf(laid, position);
+      assert.ok(segment && !segment.fold, `column ${position} of ${cursor - 4} to ${cursor}`);
+    }
+  }
+});

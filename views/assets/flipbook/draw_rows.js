@@ -48,7 +48,8 @@ function drawThread(frame, row, cut) {
   if (!frame.hidden) stroke(ctx, theme.state, 0.13, weight, line(strung, layout.keptX));
   if (!last) return;
   stroke(ctx, theme.state, 0.42, weight, line(layout.gridX, strung));
-  if (last.status === "now") drawRewrite(frame, strung, layout.keptX - 2 * layout.unit, y, weight);
+  const isGone = frame.pass && keepsNothing(frame.pass) && isSettled(frame);
+  if (last.status === "now" && !isGone) drawRewrite(frame, strung, layout.keptX - 2 * layout.unit, y, weight);
 }
 
 /** What the last token leaves goes into the state at the end of the thread. */

@@ -40,7 +40,8 @@ export function unitFor(width) {
 
 /**
  * @param {{width: number, unit: number, narrow: boolean, layers: ("attention"|"delta")[], promptCount: number,
- *   columns: number, cursor: number, unfolded: boolean, scroll: number}} given  cursor: position to keep in view
+ *   columns: number, cursor: number, unfolded: boolean, scroll: number, from?: number}} given  cursor: position to keep in view; from: the first of a
+ *   few before it that belong with it
  * @returns {Layout}
  */
 export function layOut(given) {
@@ -129,12 +130,12 @@ export function foldWidth(count, unit, narrow) {
 
 /** The prompt's ends, and a window of new tokens that follows the cursor. */
 function folded(given, gridX, room, pitch) {
-  const { promptCount, columns, cursor, unit, narrow } = given;
+  const { promptCount, columns, unit, narrow } = given;
   const prompt = foldPrompt(promptCount, unit, narrow, room, pitch);
   const promptWidth = widthOf(prompt, pitch);
   const fresh = columns - promptCount;
   const places = Math.max(1, Math.floor((room - promptWidth) / pitch) - 1);
-  const parts = [...prompt, ...foldNew(promptCount, fresh, places, cursor, unit, narrow, pitch)];
+  const parts = [...prompt, ...foldNew(promptCount, fresh, places, given, pitch)];
   return place(parts, gridX, pitch, promptCount, unit);
 }
 
@@ -150,7 +151,7 @@ function foldPrompt(count, unit, narrow, room, pitch) {
   ];
 }
 
-function foldNew(first, count, places, cursor, unit, narrow, pitch) {
+function foldNew(first, count, places, { cursor, from = cursor, unit, narrow }, pitch) {
   if (count <= places) return count > 0 ? [{ fold: false, from: first, to: first + count }] : [];
   const behind = Math.max(0, cursor - first);
   const taken = Math.ceil(foldWidth(count, unit, narrow) / pitch);
@@ -158,7 +159,7 @@ function foldNew(first, count, places, cursor, unit, narrow, pitch) {
   if (behind < Math.floor(places * 0.7)) return [{ fold: false, from: first, to: first + places }];
   // Where there is room, the column after the cursor's stays in view: there goes what came out.
   const ahead = Math.max(0, Math.min(Math.floor(withFold * 0.7), withFold - 2));
-  const start = Math.min(count - withFold, Math.max(2, behind - ahead));
+  const start = Math.max(1, Math.min(count - withFold, Math.max(2, behind - ahead), Math.max(2, from - first)));
   return [
     { fold: true, from: first, to: first + start, width: foldWidth(start, unit, narrow) },
     { fold: false, from: first + start, to: first + Math.min(count, start + withFold) },

@@ -44,6 +44,7 @@ export class Painter {
       promptCount: score.promptCount,
       columns,
       cursor: pass ? pass.first + pass.count - 1 : 0,
+      from: pass?.drafted ? pass.first : undefined,
       unfolded: scene.unfolded,
       scroll: this.parts.scroller.scrollLeft,
     });

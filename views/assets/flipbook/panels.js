@@ -94,7 +94,8 @@ export function showMemory(parts, scene) {
   const each = kvBytesPerPosition(score);
   const tokens = pass ? words.say("tokens", { n: pass.held }) : "";
   setText(parts.kv.value, pass ? words.bytes(pass.kvBytes) : "");
-  setText(parts.kv.detail, pass && each !== null ? words.say("kv_detail", { tokens, each: words.bytes(each) }) : "");
+  const detail = each === null ? words.say("memory_nothing") : words.say("kv_detail", { tokens, each: words.bytes(each) });
+  setText(parts.kv.detail, pass ? detail : "");
   parts.state.whole.hidden = pass?.stateBytes === 0;
   parts.kv.whole.hidden = each === 0;
   setText(parts.state.value, pass ? words.bytes(pass.stateBytes) : "");

@@ -10,7 +10,8 @@
 const instances = new WeakMap();
 
 const TYPING = "input, textarea, select, [contenteditable='true']";
-const OWN_ARROWS = `${TYPING}, [role=tab], [role=slider], [role=radio], [role=combobox], [role=option], [role=grid]`;
+/** The picture steps by the arrow keys when it has the focus; PageDown and PageUp turn the screen even then. */
+const OWN_ARROWS = `${TYPING}, .fb, [role=tab], [role=slider], [role=radio], [role=combobox], [role=option], [role=grid]`;
 const OWN_SPACE = `${OWN_ARROWS}, button, a, summary, [role=button], [role=checkbox], [role=switch]`;
 
 export function update(component) {

@@ -1,0 +1,41 @@
+"""For teachers on the page: the answers on request, the ways to present, one screen at a time."""
+
+from __future__ import annotations
+
+from tests.pages.conftest import checked, opened, words
+
+QUESTION, ANSWER = "You send a message", "There was 1 prefill"
+
+
+def test_the_answers_are_shown_to_who_asks_for_them(engine):
+    assert "**Right: 10 passes**" not in words(opened())
+    assert "**Right: 10 passes**" in words(opened(teach="1"))
+    page = opened()
+    (toggle,) = page.toggle
+    assert toggle.label == "Show the answers"
+    assert "**Right: 10 passes**" in words(checked(toggle.set_value(True).run()))
+
+
+def test_the_stage_shows_one_screen_without_side_bar_notes_or_sources(engine):
+    page = opened(present="1")
+    said = words(page)
+    assert QUESTION in said and ANSWER not in said and "show of hands" not in said and "Vaswani" not in said
+    assert not page.expander
+
+
+def test_going_on_to_the_answer_counts_as_no_guess(engine):
+    page = opened(present="1", slide="2")
+    said = words(page)
+    assert ANSWER in said and QUESTION not in said
+    assert [(one.question, one.answer) for one in page.session_state["attempts"]] == [("passes", None)]
+
+
+def test_a_slide_that_is_not_there_is_the_last_or_the_first(engine):
+    assert "Check yourself" in [one.value for one in opened(present="1", slide="99").header]
+    for spoilt in ("0", "-1", "x", "9" * 30, "²"):
+        assert QUESTION in words(opened(present="1", slide=spoilt))
+
+
+def test_the_speaker_s_window_has_notes_and_answers_and_not_the_lesson(engine):
+    said = words(opened(present="notes"))
+    assert "show of hands" in said and "**Right: 10 passes**" in said and QUESTION not in said

@@ -29,6 +29,7 @@ from engine.account.cost import Rates
 from engine.account.hardware import cpu_name
 from engine.loop.model_folder import find_model, random_shape
 from engine.model.model import Model
+from engine.model.quantize import WeightFormat
 from engine.model.tokenizer import Tokenizer
 from lessons.fewer_bits import FewerBits, Format, ModelMeasured, Odds, place
 
@@ -43,7 +44,7 @@ def measure_model(name: str, rounds: int, prompt: int) -> ModelMeasured:
     """All formats of one model, by name, folder or `random:<shape>`."""
     models = {weights: load(name, weights) for weights in FORMATS}
     is_random = random_shape(name) is not None
-    odds = {} if is_random else _odds(name, models)
+    odds = _odds(name, models) if not is_random else {}
     decodes, prefills = _times(list(models.values()), rounds, prompt)
     formats = [
         Format(
@@ -59,7 +60,7 @@ def measure_model(name: str, rounds: int, prompt: int) -> ModelMeasured:
     return ModelMeasured(shape, is_random, prompt, len(decodes[0]), len(prefills[0]), formats)
 
 
-def _odds(name: str, models: dict[str, Model]) -> dict[str, Odds]:
+def _odds(name: str, models: dict[WeightFormat, Model]) -> dict[WeightFormat, Odds]:
     tokenizer = Tokenizer(find_model(name))
     prompts = [tokenizer.encode(text) for text in TEXTS]
     exact = log_odds(models["bf16"], prompts)

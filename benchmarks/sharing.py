@@ -56,7 +56,7 @@ class Driver:
         self.timed_by = timed_by
         self._clock = CLOCKS[timed_by]
         self._first = engine.steps.count
-        self._ended_ns: list[int] = []
+        self._steps_ns: list[tuple[int, int]] = []
         self._begun_ns = self._clock()
         self._logs: list[RunLog] = []
         self._came_ns: list[int] = []
@@ -68,18 +68,18 @@ class Driver:
 
     def step(self) -> None:
         """One step."""
+        begun = self._now()
         self.engine.step()
-        self._ended_ns.append(self._now())
+        self._steps_ns.append((begun, self._now()))
 
     def finish(self, name: str) -> Playback:
-        """Step until everybody has ended; the whole as a playback. A step lasts from the end of the one before."""
+        """Step until everybody has ended; the whole as a playback."""
         while not all(log.ended for log in self._logs):
             self.step()
         rows = self.engine.steps.since(self._first)
-        starts = [0, *self._ended_ns[:-1]]
         timed = [
             msgspec.structs.replace(row, number=number, start_ns=start, end_ns=end, planning_ns=0)
-            for number, (row, start, end) in enumerate(zip(rows, starts, self._ended_ns, strict=True))
+            for number, (row, (start, end)) in enumerate(zip(rows, self._steps_ns, strict=True))
         ]
         headers = [log.run.header for log in self._logs]
         tickets = [header.ticket or 0 for header in headers]
@@ -105,12 +105,12 @@ def together(engine: Engine, timed_by: TimedBy, copies: int) -> Playback:
 def collision(engine: Engine, timed_by: TimedBy, chunk: int | None) -> Playback:
     """Decoders at work, then a long prompt."""
     engine.policy = Policy("continuous" if chunk is None else "decode_first", chunk=chunk)
+    text = prompt_of(engine, LONG_PROMPT)
     driver = Driver(engine, timed_by)
     for _ in range(DECODERS):
         driver.submit(PROMPT, SamplingParams(max_new_tokens=DECODER_TOKENS, ignore_eos=True))
     for _ in range(BEFORE):
         driver.step()
-    text = prompt_of(engine, LONG_PROMPT)
     driver.submit(text, SamplingParams(max_new_tokens=LONG_NEW_TOKENS, ignore_eos=True))
     return driver.finish("whole" if chunk is None else f"chunks of {chunk}")
 

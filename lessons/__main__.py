@@ -1,14 +1,16 @@
-"""Tools for people who write or teach lessons.
+"""Tools for people who write or teach lessons; a command that meets faults names them and ends with exit code 1.
 
-python -m lessons check [FILES]        name faults by file and line; exit code 1 if there are any
-python -m lessons key [FILES]          answers and teachers' notes as Markdown
-python -m lessons handout 1 out.html   a lesson with its recorded run, to print
-
-A command that meets faults names them and ends with exit code 1.
+`python -m lessons` with `check [FILES]` (faults by file and line), `preview FILE` (a lesson while it is written),
+`key [FILES]` (answers and teachers' notes as Markdown) or `handout 1 out.html` (a lesson on paper).
 """
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +20,8 @@ from lessons import catalogue
 from lessons.check import check_files
 from lessons.parse import read_lesson
 from lessons.structure import Lesson
+
+LOOK_EVERY_S = 0.5
 
 app = typer.Typer(add_completion=False, help="Tools for people who write lessons.")
 
@@ -68,6 +72,37 @@ def handout(
 
     out.write_text(written(_lesson(lesson)), encoding="utf-8")
     typer.echo(f"Wrote {out}.")
+
+
+@app.command()
+def preview(
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="The lesson file.")],
+    port: Annotated[int, typer.Option(help="Port of the app that shows it.")] = 8599,
+) -> None:
+    """Show a lesson in an app of its own while it is written; every save checks it and draws it again."""
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    environment = os.environ | {"TWOSPEEDS_PREVIEW": str(file.resolve())}
+    shown = subprocess.Popen(command, cwd=catalogue.HOME.parent, env=environment)
+    typer.echo(f"http://127.0.0.1:{port}/preview shows {file}. End with Ctrl-C.")
+    try:
+        _check_on_every_save(file, while_true=lambda: shown.poll() is None)
+        raise typer.Exit(1)  # the app has ended by itself, and has said why
+    except KeyboardInterrupt:
+        pass
+    finally:
+        shown.terminate()
+        shown.wait()
+
+
+def _check_on_every_save(file: Path, while_true: Callable[[], bool]) -> None:
+    """Name the faults at first and whenever the file has changed."""
+    seen = -1
+    while while_true():
+        if file.is_file() and (saved := file.stat().st_mtime_ns) != seen:
+            seen = saved
+            faults = check_files([file])
+            typer.echo("\n".join(str(fault) for fault in faults) or f"{file}: no faults.")
+        time.sleep(LOOK_EVERY_S)
 
 
 def _lesson(named: str) -> Lesson:

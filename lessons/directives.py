@@ -19,7 +19,8 @@ QUESTION_SETTINGS = frozenset(
     }
 )  # fmt: skip
 """`kind` number: `step: 0.1` takes decimals, `within: 10 %` or `within: 2` is the tolerance. `kind` choice: `option:
-key | text` lines, and `answer:` and `near:` hold keys; `answer: a = <expression>, b = <expression>` is the larger of two. `outcome:` are the words over the right value in a comparison.
+key | text` lines, and `answer:` and `near:` hold keys; by `answer: a = <expression>, b = <expression>` the larger is
+right. `outcome:` are the words over the right value in a comparison.
 """
 
 

@@ -33,16 +33,16 @@ def lesson_key(lesson: Lesson) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def answers(lesson: Lesson, heading: str = "##") -> str:
-    """Every guess and check in order, then the cards; `heading` is the Markdown mark of their headings."""
+def answers(lesson: Lesson) -> str:
+    """Every guess and check in order, then the cards."""
     recorded = RecordedLesson.of(lesson)
     parts = [_recording_line(recorded)] if recorded.run else []
     for block in lesson.blocks:
         if block.name in ("predict", "check"):
-            parts.append(f"{heading} " + "\n\n".join(_question(block, recorded)))
+            parts.append("## " + "\n\n".join(_question(block, recorded)))
     cards = lesson.named("card")
     if cards:
-        parts += [f"{heading} " + _("Cards"), *(_card(card, recorded.values) for card in cards)]
+        parts += ["## " + _("Cards"), *(_card(card, recorded.values) for card in cards)]
     return "\n\n".join(parts)
 
 

@@ -69,7 +69,7 @@ def _on_stage(lesson: Lesson, slide: list[list[Block]], scene: Scene) -> None:
         _say_when_it_opens(lesson, first)
         return
     for group in slide:
-        _show(lesson, group, scene)
+        show_group(lesson, group, scene)
 
 
 def _to_read(lesson: Lesson, scene: Scene) -> None:
@@ -82,7 +82,7 @@ def _to_read(lesson: Lesson, scene: Scene) -> None:
             if shut and not was_shut:
                 _say_when_it_opens(lesson, group[0])
         if not shut or name in ALWAYS_OPEN:
-            _show(lesson, group, scene)
+            show_group(lesson, group, scene)
 
 
 def _take_back_guesses(lesson: Lesson, page: PageState) -> None:
@@ -144,7 +144,7 @@ def _say_when_it_opens(lesson: Lesson, screen: Block) -> None:
         st.caption(_("The answer, and why, appears here when you have made your guess."))
 
 
-def _show(lesson: Lesson, group: list[Block], scene: Scene) -> None:
+def show_group(lesson: Lesson, group: list[Block], scene: Scene) -> None:
     """One block, or the depths of one explanation. What is not drawn where it stands, like a card, is passed over."""
     name = group[0].name
     if name == "depth":

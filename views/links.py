@@ -15,12 +15,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TypeVar, cast, get_args
 from urllib.parse import urlencode
 
 import msgspec
 
-from engine.account.record import Sampling, Serving
+from engine.account.record import Sampling, Serving, WeightFormat
 from engine.loop.request import MAX_DRAFTS, MAX_SEED, MAX_TEMPERATURE
 from lessons.questions import Answer
 from views.prompt_checks import MAX_PROMPT_CHARACTERS, prompt_problem
@@ -87,10 +87,13 @@ def read_link(params: Mapping[str, str], default: Sampling) -> tuple[Link, list[
         at=take("at", _whole(0, MAX_STEP), None),
         guesses=take("guess", _guesses, ()),
         serving=served(
-            take("cache", _cache, True), take("ahead", _whole(0, MAX_DRAFTS), 0), take("reuse", _flag, False)
+            take("cache", _cache, True),
+            take("ahead", _whole(0, MAX_DRAFTS), 0),
+            take("reuse", _flag, False),
+            take("weights", _weights, None),
         ),
     )
-    if link.serving.cache == "recomputed" and link.serving != Serving(cache="recomputed"):
+    if link.serving.cache == "recomputed" and (link.serving.drafts != "none" or link.serving.reuse_prefix):
         problems.append(
             _("{name} in the link cannot go with `ahead` or `reuse`, so it was left out.").format(name="`cache`")
         )
@@ -98,10 +101,12 @@ def read_link(params: Mapping[str, str], default: Sampling) -> tuple[Link, list[
     return link, problems
 
 
-def served(kept: bool, ahead: int, reuse: bool) -> Serving:
-    """How a run is served that keeps its cache or not, guesses so many tokens ahead, and may reuse a prefix."""
+def served(kept: bool, ahead: int, reuse: bool, weights: WeightFormat | None = None) -> Serving:
+    """How a run is served that keeps its cache or not, guesses so many tokens ahead, may reuse a prefix, and has the
+    model's weights in this format.
+    """
     drafts = Serving(drafts="prompt_lookup", n_drafts=ahead) if ahead else AS_USUAL
-    return msgspec.structs.replace(drafts, cache="kept" if kept else "recomputed", reuse_prefix=reuse)
+    return msgspec.structs.replace(drafts, cache="kept" if kept else "recomputed", reuse_prefix=reuse, weights=weights)
 
 
 def ahead_of(serving: Serving) -> int:
@@ -136,6 +141,8 @@ def write_link(link: Link, default: Sampling) -> dict[str, str]:
         params["ahead"] = str(ahead)
     if link.serving.reuse_prefix:
         params["reuse"] = "1"
+    if link.serving.weights is not None:
+        params["weights"] = link.serving.weights
     return params
 
 
@@ -166,6 +173,13 @@ def _whole(low: int, high: int) -> Callable[[str], int]:
         return int(text)
 
     return read
+
+
+def _weights(text: str) -> WeightFormat:
+    formats = get_args(WeightFormat)
+    if text not in formats:
+        raise _BadParameter(_("must be one of {names}").format(names=", ".join(formats)))
+    return cast(WeightFormat, text)
 
 
 def _top_p(text: str) -> float:

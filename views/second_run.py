@@ -22,7 +22,7 @@ def other_of(scene: Scene, serving: Serving, label: str, key: str) -> Run | None
     if scene.run is None or not scene.ended:
         st.caption(_("The comparison appears here when the run has ended."))
         return None
-    if other is None or not same_question(scene.run, other):
+    if other is None or not same_question(scene.run, other) or not _served_like(other, serving):
         _offer(scene, serving, label, key)
         return None
     if other.end is None:
@@ -32,6 +32,12 @@ def other_of(scene: Scene, serving: Serving, label: str, key: str) -> Run | None
         st.caption(_("The second run has no pass to show."))
         return None
     return other
+
+
+def _served_like(run: Run, wanted: Serving) -> bool:
+    """Whether a run was served as the comparison needs it; the Lab may hold one that another instrument asked for."""
+    serving = run.header.serving
+    return serving.cache == wanted.cache and (serving.drafts == "none") == (wanted.drafts == "none")
 
 
 def _offer(scene: Scene, serving: Serving, label: str, key: str) -> None:

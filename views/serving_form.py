@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from engine.account.record import Admitted, Run, Serving
+from engine.account.record import Admitted, Run, Serving, WeightFormat
 from engine.loop.request import MAX_DRAFTS
 from views.links import AS_USUAL, ahead_of, served
 from views.page_state import PageState
@@ -12,6 +12,9 @@ from views.scene import Scene
 from views.words import _, ngettext
 
 KEPT, RECOMPUTED = "kept", "recomputed"
+WEIGHT_WORDS: dict[WeightFormat, str] = {
+    "bf16": _("16, as it was trained"), "int8": _("8"), "int4": _("4"),
+}  # fmt: skip
 CACHE_WORDS = {KEPT: _("kept from pass to pass"), RECOMPUTED: _("computed again at every pass")}
 
 
@@ -20,6 +23,7 @@ def fill_serving(page: PageState, serving: Serving) -> None:
     st.session_state[page.key("cache")] = serving.cache
     st.session_state[page.key("ahead")] = ahead_of(serving)
     st.session_state[page.key("reuse")] = serving.reuse_prefix
+    st.session_state[page.key("weights")] = serving.weights or "bf16"
 
 
 def serving_settings(page: PageState) -> Serving:
@@ -43,7 +47,12 @@ def serving_settings(page: PageState) -> Serving:
                 "what they share is not computed again."
             ),
         )  # fmt: skip
-    return served(cache == KEPT, int(ahead), bool(reuse))
+        weights = st.selectbox(
+            _("Bits of a weight"), WEIGHT_WORDS, key=page.key("weights"), format_func=WEIGHT_WORDS.__getitem__,
+            persist_state="session", width=220,
+            help=_("Fewer bits are read faster and change the odds a little. The first such run loads that model."),
+        )  # fmt: skip
+    return served(cache == KEPT, int(ahead), bool(reuse), None if weights == "bf16" else weights)
 
 
 def serving_problem(serving: Serving) -> str | None:
@@ -79,6 +88,8 @@ def serving_words(run: Run) -> list[str]:
         )
     if serving.reuse_prefix:
         words.append(_reused(run))
+    if serving.weights is not None:
+        words.append(_("weights in {format}").format(format=run.header.model.weight_dtype))
     return words
 
 

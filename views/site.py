@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import streamlit as st
@@ -14,6 +15,9 @@ from views.words import _
 LAB = "lab"
 LAB_SETTINGS = Sampling(temperature=0.7, max_new_tokens=60)
 """What the Lab starts with: a short story that ends where the model ends it."""
+
+PREVIEW_FILE = "TWOSPEEDS_PREVIEW"
+"""The variable that names a lesson that is being written; without it there is no page for one."""
 
 PAGES = Path(__file__).resolve().parent.parent / "pages"
 
@@ -56,10 +60,24 @@ def method_page() -> st.Page:
     )
 
 
+def format_page() -> st.Page:
+    """The page for people who write lessons."""
+    return st.Page(
+        PAGES / "format.py", title=_("Writing lessons"), url_path="format", help=_("Every directive, shown working.")
+    )
+
+
+def preview_page() -> st.Page:
+    """The lesson that is being written."""
+    return st.Page(PAGES / "preview.py", title=_("Preview"), url_path="preview")
+
+
 def sections() -> dict[str, list[st.Page]]:
     """The navigation: heading -> pages, in order."""
+    written = [preview_page()] if os.environ.get(PREVIEW_FILE) else []
     return {
         _("Learn"): [course_page(), *(lesson_page(lesson) for lesson in lessons())],
         _("Try"): [lab_page(), serving_page()],
         _("About the numbers"): [kernels_page(), method_page()],
+        _("Teach"): [format_page(), *written],
     }

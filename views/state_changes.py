@@ -5,7 +5,7 @@ The delta rule (Yang and others, 2024) for one token with key k of unit length, 
     S <- a S;    S <- S - b (S k) k^T + b v k^T
 
 A trace holds decay and write strength of every head, and one head's S after every token, but no keys. They need not be
-there: S - a S_before is one column times k^T, so its largest singular pair gives k up to the sign.
+there: S - a S_before is one column times k^T, so the direction in which it is largest is k up to the sign.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ SMALLEST_DECAY = 6e-8
 """The smallest number that half precision tells from 0; decays travel in it."""
 LONGEST_HALF_LIFE = 1400.0
 """Beyond it a decay is rounded to 1 in half precision, and the half-life cannot be told."""
+ITERATIONS = 12
 CLEAR = 3.0
 """How far above the rounding of two frames a change must stand to be taken apart."""
 
@@ -93,14 +94,23 @@ def _taken_apart(
 ) -> tuple[float | None, float | None]:
     """Lengths of what was erased and what was written, from the state before the write and after it, [V, K] each."""
     change = after - faded
-    left, sizes, right = np.linalg.svd(change)
+    key = _main_direction(change)
+    column = change @ key
     # A matrix of independent errors has singular values up to about their deviation times this (Bai and Yin, 1993).
     hidden = noise * sum(np.sqrt(change.shape))
-    if sizes[0] <= CLEAR * hidden:
+    if np.linalg.norm(column) <= CLEAR * hidden:
         return None, None
-    key = right[0]
     erased = strength * (faded @ key)
-    return float(np.linalg.norm(erased)), float(np.linalg.norm(sizes[0] * left[:, 0] + erased))
+    return float(np.linalg.norm(erased)), float(np.linalg.norm(column + erased))
+
+
+def _main_direction(change: np.ndarray) -> np.ndarray:
+    """The unit vector [K] along which a matrix [V, K] is largest, by power iteration; beside it is only noise."""
+    key = change[np.argmax(np.square(change).sum(axis=1))]
+    for _round in range(ITERATIONS):
+        key = change.T @ (change @ key)
+        key = key / max(float(np.linalg.norm(key)), 1e-30)
+    return key
 
 
 def longest(heads: Sequence[HeadKeeps]) -> HeadKeeps:

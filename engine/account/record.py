@@ -26,6 +26,7 @@ FinishReason = Literal["stop", "length", "cancelled"]
 Evidence = Literal["measured", "simulated"]
 CacheMode = Literal["kept", "recomputed"]
 DraftSource = Literal["none", "prompt_lookup", "model"]
+WeightFormat = Literal["bf16", "int8", "int4"]
 
 _Bytes = bytes  # the type: inside Token, `bytes` is the field
 
@@ -139,17 +140,19 @@ class Sampling(_Part, frozen=True):
 
 
 class Serving(_Part, frozen=True):
-    """How a request is served. Nothing here changes what is asked for, only how it is computed.
+    """How a request is served: not what is asked for, only how it is computed.
 
     `cache` "recomputed" keeps nothing between passes: every step redoes the whole prefix, the baseline that caching is
     compared with. `drafts` guesses up to `n_drafts` tokens ahead for each pass to check. `reuse_prefix` lets a request
-    begin from what an earlier one with the same beginning left, and leaves such a checkpoint behind.
+    begin from what an earlier one with the same beginning left, and leaves such a checkpoint behind. `weights` names
+    the format of the model's weights, None whichever the model has: of all these, only fewer bits change the odds.
     """
 
     cache: CacheMode = "kept"
     drafts: DraftSource = "none"
     n_drafts: int = 4
     reuse_prefix: bool = False
+    weights: WeightFormat | None = None
 
 
 class _Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False, tag_field="event"):

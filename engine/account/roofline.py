@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from engine.account import cost
 from engine.account.presets import Hardware
 from engine.account.record import ModelShape, Pass, Phase, Run
 from engine.account.step_time import Roofline, Work
@@ -90,11 +89,6 @@ def median_dot(dots: list[Dot], phase: Phase) -> Dot | None:
     """The pass of a phase whose time is the median one; None if there is none."""
     of_phase = sorted((dot for dot in dots if dot.phase == phase), key=lambda dot: dot.ns)
     return of_phase[(len(of_phase) - 1) // 2] if of_phase else None
-
-
-def weights_alone(shape: ModelShape, n_tokens: int) -> float:
-    """Operations for each byte of a weight that serves so many tokens at once: 2 n over the bytes of one weight."""
-    return 2 * n_tokens / (shape.weight_bytes / cost.total_parameters(shape))
 
 
 def _dot(one: Pass) -> Dot | None:

@@ -38,6 +38,7 @@ from engine.loop.scheduler import BatchRow, Scheduler
 from engine.loop.sequence import Sequence, StepPlan
 from engine.loop.step_log import StepLog
 from engine.loop.threads import Neighbours
+from engine.loop.variant import split_variant
 
 SWITCH_S = 0.0001
 """How long another thread of this process may keep the interpreter while the worker wants it."""
@@ -155,6 +156,7 @@ class Engine:
         tokenizer = self.tokenizer
         prompt_ids = read_prompt(request, tokenizer.encode, tokenizer.longest_token_bytes, self.context_length)
         self._drafters.check(request)
+        self._check_weights(request)
         run_id = request.request_id or secrets.token_hex(16)
         sequence = Sequence(
             run_id, list(prompt_ids), len(prompt_ids), request.sampling.max_new_tokens,
@@ -344,6 +346,13 @@ class Engine:
         for waiting, ahead in self._scheduler.waiting():
             self._live[waiting.run_id].moved_up(ahead, clock())
         return live
+
+    def _check_weights(self, request: Request) -> None:
+        _, own = split_variant(self.shape.name)
+        if request.serving.weights not in (None, own):
+            raise RequestError(
+                "other_weights", f"This engine holds the model's weights as {own}, not as {request.serving.weights}."
+            )
 
     def _check_open(self, run_id: str) -> None:
         if self._closed:

@@ -16,7 +16,7 @@ from typing import get_args
 
 import msgspec
 
-from engine.account.record import CacheMode, DraftSource, Sampling, Serving
+from engine.account.record import CacheMode, DraftSource, Sampling, Serving, WeightFormat
 
 MAX_TEMPERATURE = 100.0
 MAX_DRAFTS = 16
@@ -30,8 +30,8 @@ class RequestError(ValueError):
     """A request that cannot be served as asked.
 
     `code` is for programs (`empty_prompt`, `not_text`, `prompt_too_long`, `too_many_new_tokens`, `bad_sampling`,
-    `bad_serving`, `no_draft_model`, `bad_request_id`, `duplicate_request_id`, `engine_closed`); `message` is for the
-    person who asked.
+    `bad_serving`, `no_draft_model`, `other_weights`, `bad_request_id`, `duplicate_request_id`, `engine_closed`);
+    `message` is for the person who asked.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -143,10 +143,12 @@ def _check_text(prompt: object) -> None:
 def _check_serving(serving: object) -> None:
     if not isinstance(serving, Serving):
         raise RequestError("bad_serving", "The serving settings must be a Serving object.")
-    known = {"cache": get_args(CacheMode), "drafts": get_args(DraftSource)}
+    known = {
+        "cache": get_args(CacheMode), "drafts": get_args(DraftSource), "weights": (None, *get_args(WeightFormat)),
+    }  # fmt: skip
     for name, choices in known.items():
         if getattr(serving, name) not in choices:
-            raise RequestError("bad_serving", f"{name} must be one of {', '.join(choices)}.")
+            raise RequestError("bad_serving", f"{name} must be one of {', '.join(filter(None, choices))}.")
     whole = isinstance(serving.n_drafts, int) and not isinstance(serving.n_drafts, bool)
     if not whole or not 1 <= serving.n_drafts <= MAX_DRAFTS:
         raise RequestError("bad_serving", f"n_drafts must be a whole number from 1 to {MAX_DRAFTS}.")

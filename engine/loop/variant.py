@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from typing import Literal, get_args
 
+from engine.account.record import WeightFormat
+
 QuantizedFormat = Literal["int8", "int4"]
-WeightFormat = Literal["bf16", "int8", "int4"]
 
 
 def split_variant(model: str | os.PathLike[str]) -> tuple[str | os.PathLike[str], WeightFormat]:
@@ -16,6 +17,14 @@ def split_variant(model: str | os.PathLike[str]) -> tuple[str | os.PathLike[str]
             if model.endswith(f":{fmt}"):
                 return model.removesuffix(f":{fmt}"), fmt
     return model, "bf16"
+
+
+def named(model: str, weights: WeightFormat | None) -> str:
+    """The name of a model with its weights in this format; None leaves the name as it is."""
+    if weights is None:
+        return model
+    base, _ = split_variant(model)
+    return str(base) if weights == "bf16" else f"{base}:{weights}"
 
 
 def variants(name: str) -> list[str]:

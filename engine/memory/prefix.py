@@ -4,9 +4,10 @@ Attention alone could share pages at any length. A recurrent state cannot be cut
 where a copy was kept. So a hit needs both, the KV pages up to a position and a checkpoint of the state at that very
 position; the two are one holding here.
 
-Where checkpoints are worth their bytes: at the end of a prompt (the same prompt again, or a conversation's next turn),
-at the end of a run (the turn after that), and where a new prompt leaves one that was seen before (a system prompt with
-different questions behind it), as Marconi does (Pan et al., arXiv 2411.19379).
+Where checkpoints are worth their bytes: at the end of a prompt (for a longer one that begins like it), at the end of a
+run (a conversation's next turn), and where a new prompt leaves one that was seen before (a system prompt with different
+questions behind it), as Marconi does (Pan et al., arXiv 2411.19379). For a prompt that comes again word for word that
+is before its last token: something must be left to compute, or nobody would give the next token's odds.
 """
 
 from __future__ import annotations
@@ -66,9 +67,9 @@ class PrefixCache:
         Remembers the prompt.
         """
         asked = tuple(tokens)
-        shared = max((_shared(asked, seen) for seen in self._recent), default=0)
+        shared = min(max((_shared(asked, seen) for seen in self._recent), default=0), len(asked) - 1)
         self._recent.append(asked)
-        return shared if MIN_BRANCH <= shared < len(asked) else None
+        return shared if shared >= MIN_BRANCH else None
 
     def keep(self, tokens: Sequence[int], holding: Holding, *, shared: bool = False) -> None:
         """Copy a holding as the checkpoint of its tokens; not kept if there is no slot for it even after throwing out

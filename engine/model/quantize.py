@@ -11,14 +11,13 @@ of 8 bits their bits: levels chosen anew for 64 columns would lose as much again
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import get_args
 
 from torch import Tensor
 
+from engine.account.record import WeightFormat
 from engine.model.config import CheckpointError
 from kernels.quantized import PackedMatrix, Weight
-
-WeightFormat = Literal["bf16", "int8", "int4"]
 
 MATRICES = ("project_in", "project_out", "gate_up", "down")
 """The attributes of a layer's blocks that are a weight [out, in]."""

@@ -13,6 +13,7 @@ from engine.account.step_record import StepRow
 from engine.loop.request import Request, RequestError
 from engine.loop.room import Usage
 from engine.loop.run_log import RunLog
+from engine.loop.variant import named
 from engine.serve import wire
 from engine.serve.faults import Refused
 from engine.serve.host import EngineHost
@@ -41,6 +42,8 @@ class Admission:
 
         Raises Refused: 400 for the request, 404 for the model, 429 for the queue, 503 for the engine.
         """
+        if serving.weights is not None:
+            model = named(model or next(iter(self.host.engine.models)), serving.weights)
         engine = await self.engine(model)
         if self.running_and_waiting()[1] >= self.max_waiting:
             raise Refused(

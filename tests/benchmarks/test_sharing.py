@@ -1,4 +1,4 @@
-"""The benchmark of sharing plays the scenes that it names, takes each step at its fastest, and keeps what lessons read."""
+"""The benchmark of sharing plays the scenes that it names, takes each step at its fastest, and keeps them."""
 
 import json
 
@@ -26,7 +26,7 @@ def test_everyone_at_once_takes_part_in_the_same_steps(engine):
     assert len(one.arrivals) == 4
     assert all(len(one.token_ns(ticket)) == sharing.NEW_TOKENS for ticket in one.arrivals)
     assert max(len(row.shares) for row in one.rows) == 4
-    assert [row.start_ns for row in one.rows] == [0, *(row.end_ns for row in one.rows[:-1])]
+    assert all(0 <= at <= one.rows[0].start_ns for at in one.arrivals.values())
 
 
 def test_the_long_prompt_comes_among_decoders_and_is_cut_as_asked(engine, monkeypatch):
@@ -36,7 +36,7 @@ def test_the_long_prompt_comes_among_decoders_and_is_cut_as_asked(engine, monkey
         long = max(one.arrivals)
         reads = [row for row, share in one.shares_of(long) if share.phase == "prefill"]
         assert len(reads) == steps and all(len(row.shares) == 1 + sharing.DECODERS for row in reads)
-        assert one.arrivals[long] == one.rows[sharing.BEFORE - 1].end_ns
+        assert one.rows[sharing.BEFORE - 1].end_ns <= one.arrivals[long] <= one.rows[sharing.BEFORE].start_ns
 
 
 def test_each_step_is_as_short_as_it_ever_was(engine):

@@ -186,6 +186,17 @@ def test_a_shared_beginning_gets_a_checkpoint_where_the_prompts_part(model, toke
     assert reused == [0, 0, 60]
 
 
+def test_the_same_prompt_word_for_word_is_a_hit_from_the_third_time_on(model, tokenizer, alone):
+    """The second time shows that it comes again, and leaves a checkpoint before its last token."""
+    engine, reused = new_engine(model, tokenizer), []
+    for _ in range(4):
+        (run,) = serve(engine, [ask(TEXT, serving=SERVINGS["prefix"])])
+        reused += [e.reused_positions for e in run.events if isinstance(e, Admitted)]
+        assert tokens(run) == tokens(alone(ask(TEXT)))
+    n = len(tokenizer.encode(TEXT))
+    assert reused == [0, 0, n - 1, n - 1]
+
+
 def test_checkpoints_give_way_when_sequences_need_their_memory(model, tokenizer, alone):
     engine = new_engine(model, tokenizer, Policy(max_running=3), n_slots=3, n_positions=256)
     for i in range(4):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typer.testing import CliRunner
 
-from lessons.__main__ import app
+from lessons.__main__ import _check_on_every_save, app
 from lessons.catalogue import lessons
 from lessons.questions import Question
 
@@ -59,3 +59,23 @@ def test_a_lesson_that_is_not_there_or_has_faults_is_told_in_plain_words(tmp_pat
     faulty.write_text("---\ntitle: A\nquestion: B\nminutes: 1\n---\n\n:::nonsense\n:::\n")
     told = run("handout", str(faulty), str(tmp_path / "x.html"))
     assert told.exit_code == 1 and "unknown directive" in told.output and not (tmp_path / "x.html").exists()
+
+
+def test_the_preview_checks_at_first_and_on_every_save(tmp_path, monkeypatch, capsys):
+    draft = tmp_path / "20-a-draft.md"
+    good = "---\ntitle: A\nquestion: B\nminutes: 1\n---\n\nText.\n"
+    states = iter([good, good + ":::nonsense\n:::\n", None, good])
+
+    def save_next() -> bool:
+        try:
+            state = next(states)
+        except StopIteration:
+            return False
+        if state is not None:
+            draft.write_text(state)
+        return True
+
+    monkeypatch.setattr("lessons.__main__.LOOK_EVERY_S", 0.01)
+    _check_on_every_save(draft, save_next)
+    told = capsys.readouterr().out.strip().splitlines()
+    assert len(told) == 3 and "no faults" in told[0] and ":8: unknown directive" in told[1] and "no faults" in told[2]

@@ -1,4 +1,4 @@
-"""The race, the guesses and the planted name on a page: a second run when it is asked for, plain words when it fails."""
+"""The race, the guesses and the planted name on a page: a second run when asked for, plain words when it fails."""
 
 import pytest
 
@@ -8,6 +8,7 @@ from lessons.recall import planted
 from tests.lessons.story_run import story_run
 from tests.lessons.two_served import recomputed_run
 from tests.pages.conftest import checked, opened, press, words
+from views.state_changes import heads_keep, longest
 
 NAMED = ["Once", " upon", " a", " time", ",", " there", " was", " a", " cat", " named", " Max", ".", " is"]
 
@@ -46,6 +47,14 @@ def test_when_the_second_run_has_ended_the_race_is_drawn(engine):
     assert "Two runs on one clock" in words(page) and "Both runs wrote the same 10 tokens." in words(page)
 
 
+def test_a_second_run_that_another_instrument_asked_for_does_not_stand_in(engine):
+    engine.next_run = recomputed_run()
+    page = press(lab_with(engine, "race"), "Run it again and recompute everything")
+    page.query_params["instrument"] = "drafts"
+    page = checked(page.run())
+    assert "Run it again with guesses from the text" in [button.label for button in page.button]
+
+
 def test_a_second_run_that_is_refused_says_why_under_its_button(engine):
     page = lab_with(engine, "race")
     engine.refuses = EngineRefused("queue_full", "Too many wait.", 429)
@@ -68,6 +77,14 @@ def test_a_planted_name_runs_twice_with_it_and_without_and_the_try_stays(engine)
     assert engine.asked == [(planted(name, 5), Sampling(max_new_tokens=1, ignore_eos=True)) for name in ("Max", "")]
     (tries,) = [frame.value for frame in page.dataframe if "likeliest word" in frame.value.columns]
     assert list(tries["first token"]) == ["Max"] and list(tries["tokens since the name"]) == [2]
+
+
+def test_ones_own_run_opens_on_the_head_that_keeps_longest(engine):
+    page = press(lab_with(engine, "state"), "Look into my own run")
+    best = longest(heads_keep(engine.trace("", 0, 0)))
+    assert (best.layer, best.head) in engine.traced
+    (box,) = [one for one in page.selectbox if one.label == "Head to look into"]
+    assert len(box.options) == len(heads_keep(engine.trace("", 0, 0)))
 
 
 def test_a_name_that_the_model_cannot_have_seen_is_not_run(engine):

@@ -163,5 +163,5 @@ def test_whoever_is_interrupted_leaves_nothing_running(link):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        measure("hello", Sampling(max_new_tokens=200, ignore_eos=True), 2, interrupt)
+        measure("hello", Sampling(max_new_tokens=50, ignore_eos=True), 2, interrupt)
     assert set(link.cancelled) == set(link.logs)

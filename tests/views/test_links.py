@@ -29,7 +29,8 @@ answers = (
     | st.integers(0, 10**9).map(lambda thousandths: thousandths / 1000).filter(lambda value: value % 1)
     | st.from_regex(r"[a-z][a-z0-9-]{0,39}", fullmatch=True)
 )
-servings = st.builds(served, st.just(True), st.integers(0, MAX_DRAFTS), st.booleans()) | st.just(
+formats = st.sampled_from([None, "bf16", "int8", "int4"])
+servings = st.builds(served, st.just(True), st.integers(0, MAX_DRAFTS), st.booleans(), formats) | st.just(
     served(False, 0, False)
 )
 links = st.builds(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import streamlit as st
-
 from engine.account.record import Run, Serving
 from lessons.expressions import Value
 from lessons.instruments import INSTRUMENTS
@@ -32,9 +30,6 @@ def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
         publish(scene, "drafts", dict.fromkeys(INSTRUMENTS["drafts"].publishes))
         return
     drafted, plain = (scene.run, other) if guesses else (other, scene.run)
-    if drafted.header.serving.drafts == "none":
-        st.info(_("Neither of the two runs guessed ahead."))
-        return
     theme = current_theme()
     publish(scene, "drafts", results_of(drafted, plain))
     show_drawn(guesses_figure(drafted, theme, recorded=scene.recorded), "drafts", scene, settings, f"{key}-guesses")

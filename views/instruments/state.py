@@ -38,7 +38,7 @@ def _show_heads(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     if trace is None:
         return
     heads = heads_keep(trace)
-    recorded = st.session_state.get(scene.page.key("state-of")) != trace.run_id
+    recorded = not _looks_into_own(scene)
     publish(scene, "state", results_of(heads))
     show_drawn(heads_figure(trace, current_theme(), recorded=recorded), "state", scene, settings, f"{key}-heads")
     if recorded:
@@ -109,13 +109,12 @@ def recall_results(recall: Recall) -> dict[str, Value]:
 def _trace_of(scene: Scene, key: str) -> TraceRecord | None:
     """The trace of the person's own run once they asked for it; until then the kept one."""
     run_id = scene.run_id if scene.whole else None
-    asked = st.session_state.get(scene.page.key("state-of"))
-    if run_id is not None and asked != run_id:
+    if run_id is not None and not _looks_into_own(scene):
         st.button(
             _("Look into my own run"), key=f"own-{key}",
             on_click=st.session_state.update, args=({scene.page.key("state-of"): run_id},),
         )  # fmt: skip
-    if run_id is None or asked != run_id:
+    if run_id is None or not _looks_into_own(scene):
         return _kept_trace()
     layers = _linear_layers(scene)
     if not layers:
@@ -126,6 +125,11 @@ def _trace_of(scene: Scene, key: str) -> TraceRecord | None:
     if taken.trace is None:
         st.error(plain(taken.problem or ""))
     return taken.trace
+
+
+def _looks_into_own(scene: Scene) -> bool:
+    """Whether the person asked for the trace of the very run in view."""
+    return scene.run_id is not None and st.session_state.get(scene.page.key("state-of")) == scene.run_id
 
 
 def _keeper(run_id: str, layer: int) -> tuple[int, int]:

@@ -4,10 +4,8 @@ import msgspec
 import pytest
 
 from engine.account import cost
-from engine.account.own_shape import Numbers
-from engine.account.own_shape import shape_of as described
 from engine.account.presets import HARDWARE
-from engine.account.roofline import best_dots, median_dot, moved_bytes, pass_dots, roof, share_of_roof, weights_alone
+from engine.account.roofline import best_dots, median_dot, moved_bytes, pass_dots, roof, share_of_roof
 from tests.lessons.story_run import DECODE_NS, PREFILL_NS, PROMPT, REPLY, STORY, story_run
 
 H100 = HARDWARE["H100 SXM"]
@@ -63,10 +61,3 @@ def test_the_median_pass_of_a_phase_is_one_that_ran():
     dots = pass_dots(story_run())
     assert median_dot(dots, "decode") in dots and median_dot(dots, "prefill") == dots[0]
     assert median_dot([], "decode") is None
-
-
-def test_the_weights_alone_give_n_in_bf16_and_half_of_it_in_fp32():
-    seven = described(Numbers(), "7B")
-    assert weights_alone(seven, 8192) == pytest.approx(8192) and weights_alone(seven, 1) == pytest.approx(1)
-    in_fp32 = msgspec.structs.replace(seven, weight_bytes=4 * seven.parameters)
-    assert weights_alone(in_fp32, 2000) == pytest.approx(1000) and weights_alone(in_fp32, 1) == pytest.approx(0.5)

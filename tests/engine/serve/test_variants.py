@@ -6,8 +6,9 @@ import time
 
 import pytest
 
-from engine import Engine
-from engine.account.record import Sampling
+from engine import Engine, Request
+from engine.account.record import Sampling, Serving
+from engine.loop.request import RequestError
 from engine.serve.client import EngineClient, EngineRefused
 from engine.serve.faults import Refused
 from engine.serve.host import KEPT_S, EngineHost
@@ -42,6 +43,18 @@ def test_a_variant_is_loaded_by_the_first_run_that_asks_and_says_what_it_holds(c
     assert packed.header.model.weight_bytes < 0.35 * plain.header.model.weight_bytes
     assert packed.passes[1].weight_bytes_read < 0.35 * plain.passes[1].weight_bytes_read
     assert [shape.name for shape in client.models()] == ["story", "story:int4"]
+
+
+def test_the_weights_of_a_run_may_be_named_apart_from_the_model(client):
+    packed = run(client, serving=Serving(weights="int8"))
+    assert packed.header.model.name == "story:int8"
+    assert packed.header.serving.weights == "int8"
+    assert run(client, model="story:int8", serving=Serving(weights="bf16")).header.model.name == "story"
+
+
+def test_an_engine_of_its_own_says_which_weights_it_has():
+    with load("story:int8") as engine, pytest.raises(RequestError, match="as int8, not as int4"):
+        engine.run(Request("x", serving=Serving(weights="int4")))
 
 
 def test_a_variant_s_run_can_be_looked_into_too(client):

@@ -19,6 +19,7 @@ from lessons.parse import read_lesson
 from lessons.structure import Block, Lesson
 from views.lesson import show_group
 from views.page_state import PageState
+from views.questions import committed
 from views.scene import lesson_sampling, scene_of
 from views.words import _
 
@@ -48,6 +49,9 @@ def show_format() -> None:
         if name in DIRECTIVES:
             st.markdown(_rules(DIRECTIVES[name]))
         st.code(source, language=None, wrap_lines=True)
+        if told := _elsewhere(lesson, group[0]):
+            st.caption(told)
+            continue
         with st.container(border=True, key=f"format-line-{group[0].line}"):
             show_group(lesson, group, scene)
     _filters()
@@ -61,6 +65,15 @@ def _groups(lesson: Lesson, lines: list[str]) -> Iterator[tuple[list[Block], str
     for _key, found in groupby(lesson.blocks, lambda one: one.name if one.name in together else one.line):
         group = list(found)
         yield group, "\n".join(lines[group[0].line - 1 : ends.get(group[-1].line, len(lines) + 1) - 1]).strip()
+
+
+def _elsewhere(lesson: Lesson, block: Block) -> str | None:
+    """Of what does not stand where it is written, where it is seen."""
+    if block.name == "card":
+        return _("Seen at the question that names it, after an answer that comes near its belief.")
+    if block.name == "predict" and committed(lesson, block.argument):
+        return _("Answered: the guess stands beside what happened, further down.")
+    return None
 
 
 def _rules(directive: Directive) -> str:

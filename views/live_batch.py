@@ -30,7 +30,8 @@ SPAN_NS = 5_000_000_000
 """And no older than this before the newest, so that a pause does not squeeze them."""
 COPIES, NEW_TOKENS = 8, 300
 PROMPT = "Once upon a time, there was a"
-_SENT, _BUSY, _NEXT, _TICKETS = "serving.sent", "serving.busy", "serving.next", "serving.tickets"
+_SENT, _BUSY, _REFUSED = "serving.sent", "serving.busy", "serving.refused"
+_NEXT, _TICKETS = "serving.next", "serving.tickets"
 
 
 def show_live() -> None:
@@ -44,17 +45,20 @@ def show_live() -> None:
                 engine_calls.stop_run(run_id)
         st.caption(_("{n} stories of {tokens} tokens each, with seeds of their own, on this engine.").format(
             n=COPIES, tokens=NEW_TOKENS))  # fmt: skip
+    if problem := st.session_state.get(_REFUSED):
+        st.error(plain(problem))
     every = EVERY_S if st.session_state.get(_BUSY) else IDLE_EVERY_S
     st.fragment(_look, run_every=every, key="serving-live")()
 
 
 def _send() -> None:
     sent: list[str] = []
+    st.session_state[_REFUSED] = None
     for seed in range(COPIES):
         sampling = Sampling(temperature=0.7, seed=seed, max_new_tokens=NEW_TOKENS, ignore_eos=True)
         started = engine_calls.start_run(PROMPT, sampling)
         if started.run_id is None:
-            st.error(plain(started.problem or ""))
+            st.session_state[_REFUSED] = started.problem
             break
         sent.append(started.run_id)
     st.session_state[_SENT] = [*st.session_state.get(_SENT, []), *sent][-4 * COPIES :]

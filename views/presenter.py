@@ -34,7 +34,10 @@ _CSS = """
   border-radius: 0.5rem; color: var(--st-text-color); font: 1rem var(--st-font);
 }
 .bar[hidden] { display: none; }
-[data-role=stage] .bar { position: fixed; left: 1rem; bottom: 0.6rem; z-index: 10; font-size: 0.7rem; }
+[data-role=stage] .bar {
+  position: fixed; left: 1rem; bottom: 0.6rem; z-index: 10; box-sizing: border-box; max-width: calc(100vw - 2rem);
+  font-size: 0.7rem;
+}
 [data-role=stage] :is(button, a) { min-height: 1.6rem; line-height: 1.2rem; }
 button, a {
   min-height: 2.2rem; padding: 0.2rem 0.9rem; border: 1px solid var(--st-text-color); border-radius: 0.4rem;

@@ -47,9 +47,9 @@ def serving_settings(page: PageState) -> Serving:
                 "what they share is not computed again."
             ),
         )  # fmt: skip
-        weights = st.selectbox(
+        weights = st.radio(
             _("Bits of a weight"), WEIGHT_WORDS, key=page.key("weights"), format_func=WEIGHT_WORDS.__getitem__,
-            persist_state="session", width=220,
+            persist_state="session", horizontal=True,
             help=_("Fewer bits are read faster and change the odds a little. The first such run loads that model."),
         )  # fmt: skip
     return served(cache == KEPT, int(ahead), bool(reuse), None if weights == "bf16" else weights)

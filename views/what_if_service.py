@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -13,7 +14,7 @@ from engine.loop.arrivals import ArrivalProcess, fixed
 from engine.loop.policy import Policy, PolicyName
 from engine.loop.simulator import Simulation
 from views.shape_choice import NAMES
-from views.virtual_clock import Setup, simulated
+from views.virtual_clock import Setup, simulated, worker
 from views.virtual_machines import clock_of, what_if_shape
 from views.what_if_choice import choose_machine, choose_model, choose_whole
 from views.what_if_load import (
@@ -75,12 +76,14 @@ def played(chosen: Chosen, key: str) -> tuple[Simulation, ServiceReport] | None:
     """The simulation and its report; None while it is under way, or if it cannot be had (the page says why)."""
     setup = chosen.setup()
     found = simulated([setup], key)
-    return (found[0], _report(setup, chosen.limits, found[0])) if found else None
+    return (found[0], _report(setup, chosen.limits)) if found else None
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _report(_setup: Setup, limits: Limits, _simulation: Simulation) -> ServiceReport:
-    return service_report(_simulation.runs, _simulation.rows, window_ns=_simulation.end_ns, limits=limits)
+@lru_cache(32)
+def _report(setup: Setup, limits: Limits) -> ServiceReport:
+    """Of a setup that has been played."""
+    found = worker().job(setup).future.result()
+    return service_report(found.runs, found.rows, window_ns=found.end_ns, limits=limits)
 
 
 def choose(asked: Chosen, key: str) -> Chosen:

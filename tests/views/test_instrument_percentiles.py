@@ -6,10 +6,11 @@ from engine.account.service import service_report
 from engine.loop.arrivals import BadLoad
 from lessons.instruments import INSTRUMENTS, published_kinds
 from tests.lessons.story_run import story_run
+from views import virtual_clock
 from views.service_panels import first_tokens, gaps, results
 from views.virtual_clock import play
 from views.what_if_load import LENGTH_WORDS, POLICY_NAMES, arrivals, lengths_of, policy_in_words
-from views.what_if_service import Chosen
+from views.what_if_service import Chosen, played
 
 
 @pytest.fixture(scope="module")
@@ -71,3 +72,11 @@ def test_every_policy_is_told_in_words_and_can_be_linked(name):
 def test_whole_prompts_and_chunks_read_differently():
     whole, cut = (policy_in_words(Chosen(chunk=chunk).setup().policy) for chunk in (0, 64))
     assert "taken whole" in whole and "at most 64 prompt tokens" in cut
+
+
+def test_another_load_has_another_report(monkeypatch):
+    monkeypatch.setattr(virtual_clock, "GLANCE_S", 60.0)
+    few, many = (played(Chosen(requests=requests), "key")[1] for requests in (5, 9))
+    assert (few.n_runs, many.n_runs) == (5, 9)
+    strict = played(Chosen(requests=9, limit_ms=1), "key")[1]
+    assert strict.goodput.share < many.goodput.share, "the limits are part of what is kept"

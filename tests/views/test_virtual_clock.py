@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from engine.loop.arrivals import Arrival
 from engine.loop.counted_room import DoesNotFit
@@ -80,3 +81,28 @@ def test_this_machine_can_be_chosen_once_it_was_measured(monkeypatch):
     shape = what_if_shape("qwen4b")
     assert machine_keys()[0] == "machine" and clock_of(shape, "machine").name == HERE.name
     assert memory_of(shape, "machine") <= HERE.memory_bytes
+
+
+def _page():
+    import streamlit as st
+
+    from tests.views.test_virtual_clock import setup
+    from views.virtual_clock import simulated
+
+    if (found := simulated([setup(n=64, new=1500)], "long")) is not None:
+        st.write(f"ended with {len(found[0].runs)}")
+
+
+def test_what_takes_longer_shows_how_far_it_is_and_can_be_stopped_and_begun_again():
+    page = AppTest.from_function(_page, default_timeout=60).run()
+    assert not page.exception
+    (stop,) = page.button
+    assert stop.label == "Stop" and "Simulating" in page.get("progress")[0].proto.text
+    page = stop.click().run()
+    until = time.monotonic() + 20
+    while not page.info and time.monotonic() < until:
+        page = page.run()
+    assert page.info[0].value == "Stopped before its end."
+    page = page.button[0].click().run()
+    assert page.button[0].label == "Stop", "it is under way again"
+    page.button[0].click().run()

@@ -29,12 +29,14 @@ def faults(page) -> list[str]:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("path", [LESSON, "/lab", "/method"])
+@pytest.mark.parametrize(
+    "path", [LESSON, "/lab", "/method", "/course", "/format", f"{LESSON}?teach=1", f"{LESSON}?present=notes"]
+)
 def test_axe_finds_nothing_of_ours(browser, app, path, theme):
     context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=theme)
     page = context.new_page()
     visit(page, app.url + path)
-    if path != "/method":
+    if path in (LESSON, "/lab"):
         page.wait_for_function("window.__flipbook !== undefined")
     found = faults(page)
     assert not found, "\n".join(found)

@@ -14,6 +14,7 @@ from views.evidence import Evidence
 from views.figure_sharing import sharing_figure
 from views.figure_steps import steps_figure
 from views.instruments.frame import publish, show_drawn
+from views.safe_text import code_span
 from views.scene import Scene
 from views.sharing import MOST_COPIES, Shared, Trouble, kept, kept_rates, measure, own_rate
 from views.theme import current_theme
@@ -35,7 +36,7 @@ def show_engine(scene: Scene, settings: Mapping[str, str], key: str) -> None:
         )
         if st.button(_("Run one alone, then {n} at once").format(n=n), type="primary", key=f"{key}-go"):
             _measure(prompt, n, mine, key)
-    st.caption(_("Your prompt: {prompt}").format(prompt=f"`{_short(prompt)}`"))
+    st.markdown(_("Your prompt: {prompt}").format(prompt=code_span(_short(prompt))))
     if problem := st.session_state.get(f"{mine}-problem"):
         st.error(problem)
     shared: Shared | None = st.session_state.get(mine) or kept(n) or kept(MOST_COPIES)
@@ -79,7 +80,7 @@ def _tell(bar: DeltaGenerator, share: float) -> None:
 
 
 def _short(prompt: str) -> str:
-    line = " ".join(prompt.replace("`", "'").split())
+    line = " ".join(prompt.split())
     return line if len(line) <= 60 else line[:57] + "…"
 
 

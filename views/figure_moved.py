@@ -40,7 +40,7 @@ def moved_figure(shape: ModelShape, link: Link, at: int, theme: Theme) -> Drawn:
         tokens=f"{at:,}", bytes=decimal_bytes(n_bytes), time=milliseconds(link.transfer_ns(n_bytes)), link=link.name
     )
     figure.add_annotation(
-        x=at, y=n_bytes / 1e6, text=label, ax=46, ay=-60, xanchor="left", align="left", arrowhead=2, arrowwidth=1,
+        x=at, y=n_bytes / 1e6, text=label, ax=8, ay=-120, xanchor="left", align="left", arrowhead=2, arrowwidth=1,
         arrowcolor=TEXT[theme], font={"size": 13, "color": TEXT[theme]},
     )  # fmt: skip
     styled(figure, theme, height=300)

@@ -48,7 +48,7 @@ def show_lesson(lesson: Lesson) -> None:
     match presenting.mode():
         case "stage":
             begin_other(lesson, scene)
-            presenting.show_stage(lesson, slides, lambda slide: _on_stage(lesson, slide, scene))
+            presenting.show_stage(lesson, slides, scene, lambda slide: _on_stage(lesson, slide, scene))
             watch_other(scene)
         case "notes":
             presenting.show_notes(lesson, slides, scene)

@@ -35,9 +35,7 @@ def show_own_work() -> None:
     _say_what_is_kept(name)
     code = attempt_store().code(name) if name else None
     if code is not None:
-        st.markdown(
-            _("With this code you go on in another browser. Whoever has it can, too, so do not pass it on:")
-        )
+        st.markdown(_("With this code you go on in another browser. Whoever has it can, too, so do not pass it on:"))
         st.code(code, language=None, width="content")
     with st.container(horizontal=True, key="own-work"):
         _downloads(name)

@@ -10,6 +10,7 @@ from typing import Literal
 
 import streamlit as st
 
+from lessons.instruments import published_kinds
 from lessons.structure import Block, Lesson
 from views import attempts
 from views.answer_key import answers
@@ -72,7 +73,7 @@ def slides_of(groups: Sequence[Group]) -> list[list[Group]]:
     return slides
 
 
-def show_stage(lesson: Lesson, slides: list[list[Group]], draw: Callable[[list[Group]], None]) -> None:
+def show_stage(lesson: Lesson, slides: list[list[Group]], scene: Scene, draw: Callable[[list[Group]], None]) -> None:
     """One screen in large type, and the bar."""
     number = _slide(len(slides))
     st.html(_LARGE % {"texts": _TEXTS} + (_LOCKED if is_locked() else ""))
@@ -81,12 +82,24 @@ def show_stage(lesson: Lesson, slides: list[list[Group]], draw: Callable[[list[G
     if number == 1:
         st.title(lesson.front.title, anchor=False)
         st.markdown(f"**{lesson.front.question}**")
+    _publish_earlier([group for slide in slides[: number - 1] for group in slide], scene, draw)
     with st.container(key=f"slide-{lesson.slug}-{number}"):
         draw(groups)
     wanted = presenter("stage", Slides(lesson.slug, number, titles_of(lesson, slides), is_locked()))
     if wanted is not None and wanted != number:
         st.query_params["slide"] = str(wanted)
         st.rerun()
+
+
+def _publish_earlier(groups: list[Group], scene: Scene, draw: Callable[[list[Group]], None]) -> None:
+    """After a reload in the middle, the prose of this slide may need results of instruments on slides before it."""
+    place = st.empty()
+    for group in groups:
+        named = published_kinds(group[0].argument) if group[0].name == "instrument" else {}
+        if named and all(scene.values.get(name) is None for name in named):
+            with place.container():
+                draw([group])
+    place.empty()
 
 
 def show_notes(lesson: Lesson, slides: list[list[Group]], scene: Scene) -> None:

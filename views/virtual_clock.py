@@ -30,7 +30,7 @@ from views.words import _
 GLANCE_S = 0.3
 """A simulation that is ready within this needs no bar."""
 KEPT = 48
-"""Simulations held in memory; the one used longest ago goes first."""
+"""Simulations held in memory; of those that are over, the one used longest ago goes first."""
 MOST_TOKENS = 250_000
 """Of one simulation: about a minute's work."""
 
@@ -125,8 +125,9 @@ class Worker:
                 job = self._jobs[setup] = Job(setup)
                 job.future = self._pool.submit(job.play)
             self._jobs.move_to_end(setup)
-            while len(self._jobs) > KEPT:
-                self._jobs.popitem(last=False)[1].stopping.set()
+            over = [old for old, one in self._jobs.items() if one.future.done() and one is not job]
+            for old in over[: max(0, len(self._jobs) - KEPT)]:
+                del self._jobs[old]
             return job
 
     def stop(self, setup: Setup) -> None:

@@ -50,6 +50,17 @@ def test_nothing_is_made_before_something_is_saved(store):
     assert not store.path.parent.exists()
 
 
+def test_the_newest_runs_of_the_last_while_come_oldest_first(tmp_path):
+    clock = Clock()
+    store = RunStore(tmp_path, clock=clock)
+    for name in ("old", "first", "second", "third"):
+        store.save(name, name.encode())
+        clock.now += 100
+    assert store.recent(350, most=9) == [b"first", b"second", b"third"]
+    assert store.recent(350, most=2) == [b"second", b"third"]
+    assert RunStore(tmp_path / "none").recent(350, most=9) == []
+
+
 def test_runs_are_kept_for_thirty_days(tmp_path):
     clock = Clock()
     store = RunStore(tmp_path, clock=clock)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lessons import catalogue
 from tests.pages.conftest import checked, opened, words
 
 QUESTION, ANSWER = "You send a message", "There was 1 prefill"
@@ -39,3 +40,37 @@ def test_a_slide_that_is_not_there_is_the_last_or_the_first(engine):
 def test_the_speaker_s_window_has_notes_and_answers_and_not_the_lesson(engine):
     said = words(opened(present="notes"))
     assert "show of hands" in said and "**Right: 10 passes**" in said and QUESTION not in said
+
+
+TILED = """---
+title: Tiles
+question: How many?
+minutes: 3
+---
+
+:::screen first
+title: First
+:::
+
+:::instrument tiles
+shape: qwen4b
+tokens: 64
+queries: 16
+keys: 16
+:::
+
+:::screen second
+title: Second
+
+The instrument said {{ tiles.tokens }} tokens.
+:::
+"""
+
+
+def test_a_reload_in_the_middle_knows_what_instruments_on_earlier_slides_tell(engine, tmp_path, monkeypatch):
+    (tmp_path / "en").mkdir()
+    (tmp_path / "en" / "01-tiles.md").write_text(TILED)
+    monkeypatch.setattr(catalogue, "HOME", tmp_path)
+    page = opened(present="1", slide="2")
+    assert "The instrument said 64 tokens." in words(page)
+    assert [one.value for one in page.header] == ["Second"] and not page.get("plotly_chart")

@@ -56,7 +56,9 @@ def test_a_simulation_under_way_can_be_stopped_and_begun_anew(worker):
 
 
 def test_what_was_used_longest_ago_goes_first(worker):
-    jobs = [worker.job(setup(n=1, new=1 + number)) for number in range(KEPT + 1)]
+    jobs = [worker.job(setup(n=1, new=1 + number)) for number in range(KEPT)]
+    assert [job.future.result(20) for job in jobs]
+    jobs.append(worker.job(setup(n=1, new=KEPT + 1)))
     assert worker.job(setup(n=1, new=KEPT + 1)) is jobs[-1]
     assert worker.job(setup(n=1, new=1)) is not jobs[0]
 

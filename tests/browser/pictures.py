@@ -11,6 +11,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from lessons import catalogue
 from tests.browser import install
 from tests.browser.site.conftest import ROOT, ready_app, settled
 from tests.browser.site.visitor import LESSON, ask, guess, hold_the_picture, run_in_lab, visit, wait_for_end
@@ -61,8 +62,10 @@ def take(browser: Browser, url: str, theme: str, width: int, height: int) -> Non
     run_in_lab(page, "Once upon a time, there was a little girl named", 200)
     wait_for_end(page)
     picture("lab-whole", whole=True)
-    visit(page, url + "/method")
-    picture("method-whole", whole=True)
+    for name in ("course", "serving", "kernels", "method", *(one.slug for one in catalogue.lessons()[1:])):
+        visit(page, f"{url}/{name}")
+        page.wait_for_timeout(2_500)
+        picture(f"{name}-whole", whole=True)
     context.close()
 
 

@@ -1,8 +1,11 @@
 """axe on every page, light and dark: nothing of ours. Streamlit's own faults are listed; the list may only shrink."""
 
+import itertools
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from lessons import catalogue
 from tests.browser.site.visitor import LESSON, visit
 
 STREAMLITS_OWN = {
@@ -28,10 +31,20 @@ def faults(page) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize(
-    "path", [LESSON, "/lab", "/method", "/course", "/format", f"{LESSON}?teach=1", f"{LESSON}?present=notes"]
-)
+PAGES = ["/lab", "/serving", "/kernels", "/method", "/course", "/format", LESSON]
+LESSONS = [f"/{one.slug}" for one in catalogue.lessons()[1:]]
+CASES = [
+    *(
+        (path, theme)
+        for path in (*PAGES, f"{LESSON}?teach=1", f"{LESSON}?present=notes")
+        for theme in ("light", "dark")
+    ),
+    # They are made of the same parts, so each is looked at in one theme.
+    *zip(LESSONS, itertools.cycle(("light", "dark")), strict=False),
+]
+
+
+@pytest.mark.parametrize(("path", "theme"), CASES)
 def test_axe_finds_nothing_of_ours(browser, app, path, theme):
     context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=theme)
     page = context.new_page()

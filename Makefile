@@ -26,6 +26,9 @@ browser: $(VENV)/.test-installed
 
 bench: $(VENV)/.test-installed browser
 	$(BIN)/python -m benchmarks.two_speeds
+	$(BIN)/python -m benchmarks.serving
+	$(BIN)/python -m benchmarks.virtual_clock
+	$(BIN)/python -m benchmarks.quantized
 	$(BIN)/python -m benchmarks.page
 
 pictures: $(VENV)/.test-installed browser

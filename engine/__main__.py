@@ -40,9 +40,7 @@ def run(
     seed: Annotated[int, typer.Option(help="Same seed, same tokens.")] = 0,
     ignore_eos: Annotated[bool, typer.Option("--ignore-eos", help="Go on after the end-of-text token.")] = False,
     threads: Annotated[int | None, typer.Option(min=1, help="Compute threads; by default two.")] = None,
-    no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Keep nothing: redo the prefix each step.")
-    ] = False,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Keep nothing: redo the prefix each step.")] = False,
     drafts: Annotated[int, typer.Option(help="Guess so many tokens ahead by looking them up; 0: none.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print the record itself and nothing else.")] = False,
     save: Annotated[Path | None, typer.Option(help="Also write the record to this file.")] = None,
@@ -85,9 +83,7 @@ def serve(
     ),
     max_running: Annotated[int, typer.Option(help="Most requests that run at once.")] = 16,
     chunk: Annotated[int, typer.Option(help="Most prompt tokens of a step in which others decode; 0: whole.")] = 64,
-    draft_model: Annotated[
-        str | None, typer.Option(help="A smaller model with the same tokens that guesses.")
-    ] = None,
+    draft_model: Annotated[str | None, typer.Option(help="A smaller model with the same tokens that guesses.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Compute threads; by default two, or one.")] = None,
 ) -> None:
     """Serve over HTTP until stopped; prints one line of JSON with the address."""

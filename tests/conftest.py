@@ -37,3 +37,12 @@ def poisoned_memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(torch, name, poisoned(getattr(torch, name)))
     monkeypatch.setattr(torch.Tensor, "new_empty", poisoned(torch.Tensor.new_empty))
     yield
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that drive a browser come last.
+
+    Playwright leaves an event loop running in this thread until the session ends, and under it nobody else may start
+    one. Besides, what is wrong should show in the fast tests first.
+    """
+    items.sort(key=lambda item: "tests/browser/" in item.path.as_posix())

@@ -88,10 +88,12 @@ def test_this_machine_can_be_chosen_once_it_was_measured(monkeypatch):
 def _page():
     import streamlit as st
 
+    from engine.loop.policy import Policy
     from tests.views.test_virtual_clock import setup
     from views.virtual_clock import simulated
 
-    if (found := simulated([setup(n=64, new=1500)], "long")) is not None:
+    # One after another, so that it takes longer than any page, however quick the machine.
+    if (found := simulated([setup(n=160, new=1500, policy=Policy(max_running=1))], "long")) is not None:
         st.write(f"ended with {len(found[0].runs)}")
 
 

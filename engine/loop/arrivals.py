@@ -5,8 +5,8 @@ simulator and in the load generator. Lengths of "chat" and "code" follow what tw
 November 2023 (Patel et al., "Splitwise", ISCA 2024, arXiv 2311.18677, section III): the medians are the paper's, the
 means are what later papers give for the published rows (AzurePublicDataset, CC BY), not checked against the rows. Each
 is a log-normal distribution with that median and that mean, prompt and reply drawn independently. Real traffic is
-lumpier: the paper's chat replies have two humps, and lengths cluster
-where many requests share a template. A length that a model cannot hold is cut to what it can.
+lumpier: the paper's chat replies have two humps, and lengths cluster where many requests share a template. A length
+that a model cannot hold is cut to what it can.
 """
 
 from __future__ import annotations

@@ -305,7 +305,8 @@ class Engine:
         """Written where it tells something: a prefix was looked for, or the request comes back."""
         if sequence.serving.reuse_prefix:
             held = sequence.n_held
-            reused = Reused(held, self._runner.kv_bytes(held), self._runner.slot_bytes if held else 0)
+            copied = self._rates.state + self._rates.window if held else 0
+            reused = Reused(held, held * self._rates.kv_per_position, copied)
             self._live[sequence.run_id].recorder.admitted(now, reused)
         elif sequence.n_refill > sequence.n_prompt:
             self._live[sequence.run_id].recorder.admitted(now, None)

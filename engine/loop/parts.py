@@ -32,13 +32,6 @@ class Computes(Room, Protocol):
     def check(self) -> None:
         """Raise if the memory's books do not balance; between steps."""
 
-    def kv_bytes(self, positions: int) -> int:
-        """Bytes of keys and values of so many positions."""
-
-    @property
-    def slot_bytes(self) -> int:
-        """Bytes of one sequence's states and windows."""
-
     def device(self, *, drafts: bool) -> Device:
         """What computes a request with or without drafts."""
 

@@ -118,15 +118,6 @@ class Runner:
         """Raise IntegrityError if a page or a slot is lost or has two owners; between steps."""
         self.memory.check_integrity()
 
-    def kv_bytes(self, positions: int) -> int:
-        """Bytes of keys and values of so many positions."""
-        return positions * self.memory.pages.bytes_per_position
-
-    @property
-    def slot_bytes(self) -> int:
-        """Bytes of one sequence's states and windows."""
-        return self.memory.slots.state_bytes + self.memory.slots.window_bytes
-
     def _open(self, sequence: Sequence) -> Holding | None:
         if not sequence.serving.reuse_prefix or sequence.recomputes:
             return open_or_make_room(self.memory, self.prefixes)

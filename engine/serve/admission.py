@@ -64,12 +64,6 @@ class Admission:
             return self.host.engine_for(model)
         return await anyio.to_thread.run_sync(self.host.engine_for, model)
 
-    def check_model(self, model: str) -> None:
-        """Raise Refused (404) for a model that cannot be had here, 503 while there is no engine."""
-        known = self.host.names
-        if model not in known:
-            raise Refused(404, "unknown_model", f"There is no model {model[:80]!r} here; there is: {', '.join(known)}.")
-
     def log(self, run_id: str) -> RunLog:
         """The log of a run; raises Refused (404)."""
         log = self.runs.find(run_id)

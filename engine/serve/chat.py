@@ -131,7 +131,7 @@ class ChatRoutes:
         """`n` replies to the messages, whole or as server-sent events."""
         asked = await read_json(request, ChatRequest)
         asked.check()
-        self._admission.check_model(asked.model)
+        self._admission.host.check(asked.model)
         template = self._template(asked.model)
         prompt = await anyio.to_thread.run_sync(_render, template, asked)
         limit = asked.limit()

@@ -84,6 +84,12 @@ class EngineHost:
         """Whether `engine_for` answers at once."""
         return model is None or model in self.engine.models or model in self._variants
 
+    def check(self, model: str) -> None:
+        """Raise Refused: 404 for a name that is not in `names`, 503 while there is no engine."""
+        known = self.names
+        if model not in known:
+            raise Refused(404, "unknown_model", f"There is no model {model[:80]!r} here; there is: {', '.join(known)}.")
+
     def engine_for(self, model: str | None) -> Engine:
         """The engine of a model's name, None for the model as it is; loads a variant, which takes seconds.
 
@@ -91,10 +97,7 @@ class EngineHost:
         """
         if model is None or model in self.engine.models:
             return self.engine
-        if model not in self.names:
-            raise Refused(
-                404, "unknown_model", f"There is no model {model[:80]!r} here; there is: {', '.join(self.names)}."
-            )
+        self.check(model)
         with self._loading_variant:
             variant = self._variants.get(model)
             if variant is None:

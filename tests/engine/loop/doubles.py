@@ -71,10 +71,6 @@ class MockRunner:
     def check(self) -> None:
         """There are no books."""
 
-    def kv_bytes(self, positions: int) -> int:
-        return 4 * positions
-
-    slot_bytes = 100
     threads = 1
 
     def device(self, *, drafts):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from typing import TypeVar
 import platformdirs
 
 KEEP_DAYS = 30
+WAIT_S = 5.0  # for another writer
 
 _T = TypeVar("_T")
 
@@ -77,11 +79,24 @@ class Database:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        database = sqlite3.connect(self.path, timeout=5)
+        database = sqlite3.connect(self.path, timeout=WAIT_S)
         try:
-            database.execute("PRAGMA journal_mode = WAL")
+            _log_ahead(database)
             database.execute("PRAGMA foreign_keys = ON")
             database.executescript(self._schema)
             yield database
         finally:
             database.close()
+
+
+def _log_ahead(database: sqlite3.Connection) -> None:
+    """Turn on the write-ahead log. In a new file several may try at once, and SQLite's own waiting leaves out this step."""
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.005)

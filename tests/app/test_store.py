@@ -94,7 +94,7 @@ def test_deleting_leaves_no_trace_of_the_prompt_in_any_file(store):
     assert store.delete() == 1 and store.count() == 0
 
 
-def test_many_threads_save_at_once(store):
+def test_many_threads_save_at_once_into_a_new_file(store):
     names = [f"run{i}" for i in range(16)]
     threads = [threading.Thread(target=store.save, args=(name, name.encode())) for name in names]
     for thread in threads:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from kernels import reference_drafts
 from kernels.chunked import chunked_delta_rule
-from kernels.quantized import PackedMatrix, Weight
+from kernels.quantized import Weight
 from kernels.reference import L2_EPS
 from kernels.reference_drafts import Journal
 
@@ -26,9 +26,9 @@ _scratch = threading.local()
 
 def embedding(ids: Tensor, table: Weight) -> Tensor:
     """See `reference.embedding`."""
-    if isinstance(table, PackedMatrix):
-        return table[ids]
-    return table.index_select(0, ids).float()
+    if isinstance(table, Tensor):
+        return table.index_select(0, ids).float()
+    return table[ids].float()
 
 
 def norm_linear(x: Tensor, scale: Tensor, eps: float, weight: Weight) -> Tensor:
@@ -50,12 +50,11 @@ def swiglu_linear_add(out: Tensor, gate_up: Tensor, weight: Weight) -> None:
 def _linear(x: Tensor, weight: Weight) -> Tensor:
     """Multiply x [T, I] by the transposed weight [O, I], in float32 whatever the weight is stored as.
 
-    A bfloat16 weight is widened a block of rows at a time, a quantized one unpacked. torch's own bfloat16 products
-    would round x and the result,
-    and for the small matrices of one token they are no faster.
+    A bfloat16 weight is widened a block of rows at a time, a packed one unpacked. torch's own bfloat16 products would
+    round x and the result, and for the small matrices of one token they are no faster.
     """
     rows = max(1, BLOCK // weight.shape[1])
-    if isinstance(weight, PackedMatrix):
+    if not isinstance(weight, Tensor):
         return torch.cat([F.linear(x, block) for block in weight.blocks(rows)], dim=1)
     if weight.dtype == x.dtype:
         return F.linear(x, weight)

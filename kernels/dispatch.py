@@ -14,7 +14,12 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from kernels.quantized import Weight
 
 OPERATIONS = (
     "embedding",
@@ -79,6 +84,14 @@ def prepare() -> None:
         for operation in OPERATIONS:
             if operation not in table.names and hasattr(module, operation):
                 table.put(operation, _reported(module, name, operation), getattr(module, operation))
+
+
+def arranged(weight: Tensor) -> Weight:
+    """A weight [out, in] as the implementation of the products reads it fastest; every implementation can read it."""
+    prepare()
+    module = sys.modules.get(f"kernels.{table.names['norm_linear'].split('+')[0]}")
+    arrange: Callable[[Tensor], Weight] | None = getattr(module, "arranged", None)
+    return weight if arrange is None else arrange(weight)
 
 
 def _reported(module: ModuleType | None, name: str, operation: str) -> str:

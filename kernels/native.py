@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from kernels import bf16_products, build, reference
+from kernels.panels import PanelMatrix
 from kernels.quantized import PackedMatrix, Weight
 from kernels.reference_drafts import Journal
 
@@ -65,6 +66,13 @@ def record() -> Iterator[Recording]:
         yield recording
     finally:
         _of_thread.recording = None
+
+
+def arranged(weight: Tensor) -> Weight:
+    """The weight in the order that the products read fastest, or as it is where `bf16_products` may come to need it."""
+    if _multiplies_bf16 and weight.dtype == torch.bfloat16:
+        return weight
+    return PanelMatrix.pack(weight, _library.panel_rows())
 
 
 def embedding(ids: Tensor, table: Weight) -> Tensor:
@@ -120,6 +128,8 @@ def _for_weight(
     """The function for what the weight is stored as, where it lies, and the size that only a quantized one has."""
     if isinstance(weight, PackedMatrix):
         return functions[weight.bits], weight.data, (weight.group,)
+    if isinstance(weight, PanelMatrix):
+        return functions["panels", weight.dtype], weight.data, ()
     return functions[weight.dtype], weight, ()
 
 
@@ -251,14 +261,16 @@ def _by_dtype(name: str) -> dict[torch.dtype, ctypes._FuncPointer]:
 
 
 def _by_weight(name: str) -> dict[Any, ctypes._FuncPointer]:
-    """By dtype, or by the bits of a quantized weight."""
-    return {**_by_dtype(name), 4: _function(f"{name}_int4"), 8: _function(f"{name}_int8")}
+    """By dtype, by ("panels", dtype), or by the bits of a quantized weight."""
+    panels = {("panels", dtype): function for dtype, function in _by_dtype(f"{name}_panels").items()}
+    return {**_by_dtype(name), **panels, 4: _function(f"{name}_int4"), 8: _function(f"{name}_int8")}
 
 
 _multiplies_bf16 = bool(_library.multiplies_bf16())
 # What the record calls the operations that are not the C++ ones alone.
 NAMES = dict.fromkeys(("norm_linear", "linear_add", "swiglu_linear_add"), "native+bf16") if _multiplies_bf16 else {}
 
+_library.panel_rows.restype = c_int64
 _embedding = _by_weight("embedding")
 _norm_linear = _by_weight("norm_linear")
 _linear_add = _by_weight("linear_add")
@@ -281,6 +293,9 @@ def _check() -> None:
         ours, expected = torch.zeros(tokens, 50), torch.zeros(tokens, 50)
         swiglu_linear_add(ours, gate_up, weight.to(dtype))
         reference.swiglu_linear_add(expected, gate_up, weight.to(dtype))
+        _agree(ours, expected)
+        ours = torch.zeros(tokens, 50)
+        swiglu_linear_add(ours, gate_up, arranged(weight.to(dtype)))
         _agree(ours, expected)
     for tokens, bits in itertools.product((1, 2, 13), (4, 8)):
         # Whole numbers with 127 among them are what the product makes of them, so nothing is lost.

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from kernels import reference_quantized
+from kernels.panels import PanelMatrix
 
 PANEL = 16
 """Rows of a panel."""
@@ -97,7 +98,7 @@ class PackedMatrix:
         return unpack(panels, self.shape[1], self.group, dtype)
 
 
-Weight = Tensor | PackedMatrix
+Weight = Tensor | PanelMatrix | PackedMatrix
 """What a product takes for its weight."""
 
 

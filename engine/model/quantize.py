@@ -17,6 +17,7 @@ from torch import Tensor
 
 from engine.account.record import WeightFormat
 from engine.model.config import CheckpointError
+from kernels import dispatch
 from kernels.quantized import PackedMatrix, Weight
 
 MATRICES = ("project_in", "project_out", "gate_up", "down")
@@ -29,7 +30,7 @@ _BITS = {"int8": 8, "int4": 4}
 
 
 class Quantizer:
-    """Packs what it is given in the format's bits, or leaves it alone for "bf16"; counts the bytes that this saves."""
+    """Packs what it is given in the format's bits, or only puts it in order for "bf16"; counts the bytes it saves."""
 
     def __init__(self, weights: WeightFormat, *, body_kind: str | None = None, table_kind: str | None = None) -> None:
         """The kinds are how a GGUF file stores layers and tables. Raises CheckpointError for an unknown format."""
@@ -42,7 +43,7 @@ class Quantizer:
     def matrix(self, weight: Tensor, kind: str | None) -> Weight:
         """The weight [out, in] as it is kept."""
         if self._bits is None:
-            return weight
+            return dispatch.arranged(weight)
         bits = 8 if kind == "Q8_0" else self._bits
         blocks = GGUF_BLOCK if kind in GGUF_QUANTIZED else None
         try:

@@ -1,5 +1,6 @@
 // Rows of a table for the ids of tokens, as floats (reference.embedding).
 
+#include "panels.h"
 #include "pool.h"
 #include "quantized.h"
 #include "words.h"
@@ -46,6 +47,19 @@ void embedding(int64_t threads, const int64_t* words) {
   });
 }
 
+template <class W>
+void embedding_panels(int64_t threads, const int64_t* words) {
+  Words w(words);
+  float* out = w.address<float>();
+  const int64_t* ids = w.address<int64_t>();
+  const Panels<W> table{w.address<const W>()};
+  const int64_t tokens = w.whole(), width = w.whole();
+  rows(threads, out, ids, tokens, width, [&](int64_t id, float* to) {
+    const W* at = row_in_panels(table, id, width);
+    for (int64_t j = 0; j < width; ++j) to[j] = wide(at[j * kPanelRows]);
+  });
+}
+
 template <Kind K>
 void embedding_packed(int64_t threads, const int64_t* words) {
   Words w(words);
@@ -64,6 +78,8 @@ extern "C" {
 
 void embedding_f32(int64_t threads, const int64_t* words) { embedding<float>(threads, words); }
 void embedding_bf16(int64_t threads, const int64_t* words) { embedding<bf16>(threads, words); }
+void embedding_panels_f32(int64_t threads, const int64_t* words) { embedding_panels<float>(threads, words); }
+void embedding_panels_bf16(int64_t threads, const int64_t* words) { embedding_panels<bf16>(threads, words); }
 void embedding_int4(int64_t threads, const int64_t* words) { embedding_packed<kLevels>(threads, words); }
 void embedding_int8(int64_t threads, const int64_t* words) { embedding_packed<kSigned>(threads, words); }
 

@@ -16,6 +16,8 @@ from starlette.middleware import Middleware
 
 from views import relay
 from views.engine_link import engine_link
+from views.keeping import keep_dropping
+from views.own_pages import OwnPagesOnly
 from views.served_files import base_path
 from views.visitor import VisitorCookie
 
@@ -29,15 +31,17 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     # What is there now stays: a collection need not look through it, whatever asks for one.
     gc.collect()
     gc.freeze()
+    dropping = asyncio.create_task(keep_dropping(link.store))
     try:
         yield
     finally:
+        dropping.cancel()
         await asyncio.to_thread(link.close)
 
 
 app = st.App(
     ROOT / "views" / "main.py",
     routes=relay.routes(base_path()),
-    middleware=[Middleware(VisitorCookie)],
+    middleware=[Middleware(OwnPagesOnly), Middleware(VisitorCookie)],
     lifespan=lifespan,
 )

@@ -1,4 +1,4 @@
-"""The engine from the shell: `python -m engine run PROMPT`, `serve`, `load`, `fetch MODEL`, `models`, `probe`."""
+"""The engine from the shell: `python -m engine run PROMPT`, `serve`, `load`, `fetch`, `models`, `probe`, `preflight`"""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import typer
 
 from engine.account.probe_command import probe
 from engine.account.record import Error, Run, Serving
+from engine.cluster.command import cluster
 from engine.loop.policy import Policy, PolicyName
+from engine.outside.command import outside
+from engine.preflight.command import preflight
 from engine.serve.load_command import load
 
 app = typer.Typer(
@@ -29,6 +32,9 @@ ModelOption = Annotated[
 ]
 
 
+DeviceOption = Annotated[str, typer.Option(help="Where the model is put: cpu, cuda, cuda:1 and so on.")]
+
+
 @app.command()
 def run(
     prompt: Annotated[str, typer.Argument(help="Text for the model to continue.")],
@@ -40,6 +46,7 @@ def run(
     seed: Annotated[int, typer.Option(help="Same seed, same tokens.")] = 0,
     ignore_eos: Annotated[bool, typer.Option("--ignore-eos", help="Go on after the end-of-text token.")] = False,
     threads: Annotated[int | None, typer.Option(min=1, help="Compute threads; by default two.")] = None,
+    device: DeviceOption = "cpu",
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Keep nothing: redo the prefix each step.")] = False,
     drafts: Annotated[int, typer.Option(help="Guess so many tokens ahead by looking them up; 0: none.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print the record itself and nothing else.")] = False,
@@ -57,7 +64,7 @@ def run(
             n_drafts=drafts or Serving().n_drafts,
         )
         request = Request(prompt, SamplingParams(temperature, top_k, top_p, seed, new, ignore_eos), serving=serving)
-        finished = _serve_one(request, model, threads)
+        finished = _serve_one(request, model, threads, device)
         if save:
             record_file.save(finished, save)
     except (ValueError, OSError) as error:
@@ -85,6 +92,11 @@ def serve(
     chunk: Annotated[int, typer.Option(help="Most prompt tokens of a step in which others decode; 0: whole.")] = 64,
     draft_model: Annotated[str | None, typer.Option(help="A smaller model with the same tokens that guesses.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Compute threads; by default two, or one.")] = None,
+    device: DeviceOption = "cpu",
+    max_waiting: Annotated[
+        int | None,
+        typer.Option(min=1, envvar="TWOSPEEDS_MAX_WAITING", help="Refuse a request when so many wait; by default 128."),
+    ] = None,
 ) -> None:
     """Serve over HTTP until stopped; prints one line of JSON with the address."""
     from engine.serve import server
@@ -93,21 +105,31 @@ def serve(
         rules = msgspec.convert({"name": policy, "max_running": max_running, "chunk": chunk or None}, Policy)
     except ValueError as error:
         _refuse(str(error))
-    settings = server.LoadSettings(threads, rules, draft_model)
-    server.serve(host=host, port=port, model=model, token=token, lifeline=lifeline, settings=settings)
+    settings = server.LoadSettings(threads, rules, draft_model, device)
+    server.serve(
+        host=host, port=port, model=model, token=token, lifeline=lifeline, max_waiting=max_waiting, settings=settings
+    )
 
 
 @app.command()
 def fetch(
     name: Annotated[str, typer.Argument(help="A model's name (`models` lists them), or a path to a .gguf file.")],
     again: Annotated[bool, typer.Option("--again", help="Replace the one that is here.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Tell the progress and the end as lines of JSON.")] = False,
 ) -> None:
     """Bring a model to this machine, into the user's cache folder."""
     from engine.fetch.command import fetch as bring
+    from engine.fetch.reports import Bars, Lines, say
 
     try:
-        folder = bring(name, again=again)
+        if json:
+            say(folder=str(bring(name, Lines(), again=again)))
+            return
+        with Bars() as bars:
+            folder = bring(name, bars, again=again)
     except (ValueError, OSError) as error:
+        if json:
+            say(error=str(error))
         _refuse(str(error))
     print(f"{folder.name} is in {folder}")
 
@@ -126,14 +148,17 @@ def models() -> None:
 
 app.command()(load)
 app.command()(probe)
+app.command()(cluster)
+app.command()(outside)
+app.command()(preflight)
 
 
-def _serve_one(request: object, model: str, threads: int | None) -> Run:
+def _serve_one(request: object, model: str, threads: int | None, device: str) -> Run:
     from engine.loop.engine import Engine
     from engine.loop.request import Request
 
     assert isinstance(request, Request)
-    with Engine.load(model, threads=threads) as engine:
+    with Engine.load(model, threads=threads, device=device) as engine:
         return engine.run(request)
 
 

@@ -30,11 +30,15 @@ class BuildError(RuntimeError):
 
 def library() -> Path:
     """Path of the compiled library, compiling it if this machine has not yet; raises BuildError."""
-    compiler = _compiler()
-    path = cache_folder() / f"operations-{_key(compiler)}{'.dll' if sys.platform == 'win32' else '.so'}"
+    path = place()
     if not path.exists():
-        _compile(compiler, path)
+        _compile(compiler(), path)
     return path
+
+
+def place() -> Path:
+    """Where the library of these sources, this compiler and this processor is, or will be; raises BuildError."""
+    return cache_folder() / f"operations-{_key(compiler())}{'.dll' if sys.platform == 'win32' else '.so'}"
 
 
 def cache_folder() -> Path:
@@ -50,7 +54,8 @@ def cache_folder() -> Path:
     return base / "two-speeds" / "kernels"
 
 
-def _compiler() -> str:
+def compiler() -> str:
+    """Path of the C++ compiler: CXX, or the first of the usual ones; raises BuildError."""
     named = os.environ.get("CXX")
     found = next(
         (path for name in ([named] if named else ["g++", "clang++", "c++"]) if (path := shutil.which(name))), None

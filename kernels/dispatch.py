@@ -1,8 +1,8 @@
 """One table: operation -> implementation. The model calls through it, tests replace entries, the record names them.
 
 An implementation is a module of `kernels` with functions of the names in `OPERATIONS`; it may lack some. For each
-operation the first module of `PREFERENCE` that has it and works here is taken; `reference` has them all.
-TWO_SPEEDS_KERNELS in the environment names a module to take before the others.
+operation the first module of the device's `PREFERENCE` that has it and works here is taken; `reference` has them all.
+TWO_SPEEDS_KERNELS in the environment names a module to take before the others. A process computes on one device.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OPERATIONS = (
 # The layers of a plain decode step call these, and nothing else.
 RECORDED = OPERATIONS[1:-2]
 
-PREFERENCE = ("native", "cpu", "reference")
+PREFERENCE = {"cpu": ("native", "cpu", "reference"), "cuda": ("gpu", "reference")}
 
 Operation = Callable[..., Any]
 
@@ -62,6 +62,7 @@ class Table:
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
+        self.device = "cpu"
 
     def put(self, operation: str, name: str, function: Operation) -> None:
         """Take this function for the operation and report it by that name, or raise LookupError for an unknown one."""
@@ -74,12 +75,19 @@ class Table:
 table = Table()
 
 
-def prepare() -> None:
-    """Fill the table if that has not happened yet. Compiling may take seconds, so this is part of loading a model."""
+def prepare(device: str = "cpu") -> None:
+    """Fill the table for a type of device, if that has not happened yet. Compiling may take seconds, so this is part
+    of loading a model.
+
+    Raises ValueError if the table is filled for another device: it serves every model of the process.
+    """
     if table.names:
+        if table.device != device:
+            raise ValueError(f"this process computes on {table.device} already, so no model can be put on {device}")
         return
+    table.device = device
     chosen = os.environ.get("TWO_SPEEDS_KERNELS")
-    for name in dict.fromkeys([*([chosen] if chosen else []), *PREFERENCE]):
+    for name in dict.fromkeys([*([chosen] if chosen else []), *PREFERENCE[device]]):
         module = _implementation(name)
         for operation in OPERATIONS:
             if operation not in table.names and hasattr(module, operation):
@@ -88,7 +96,6 @@ def prepare() -> None:
 
 def arranged(weight: Tensor) -> Weight:
     """A weight [out, in] as the implementation of the products reads it fastest; every implementation can read it."""
-    prepare()
     module = sys.modules.get(f"kernels.{table.names['norm_linear'].split('+')[0]}")
     arrange: Callable[[Tensor], Weight] | None = getattr(module, "arranged", None)
     return weight if arrange is None else arrange(weight)
@@ -101,19 +108,30 @@ def _reported(module: ModuleType | None, name: str, operation: str) -> str:
 
 
 def recordable() -> bool:
-    """Whether all operations of a plain step's layers are the C++ ones, whose calls `record` can note."""
-    native = sys.modules.get("kernels.native")
-    return native is not None and all(getattr(table, name) is getattr(native, name) for name in RECORDED)
+    """Whether all operations of a plain step's layers come from one module that can `record` its calls."""
+    module = _recorder()
+    return module is not None and all(getattr(table, name) is getattr(module, name, None) for name in RECORDED)
 
 
 def record() -> contextlib.AbstractContextManager[Recording]:
     """Note the calls that operations make inside the block, to be replayed; only where `recordable`."""
-    return sys.modules["kernels.native"].record()
+    module = _recorder()
+    assert module is not None
+    return module.record()
+
+
+def runs_while_recording() -> bool:
+    """Whether the calls inside a `record` block are made as well as noted. A GPU's graph only notes them."""
+    return table.device == "cpu"
+
+
+def _recorder() -> ModuleType | None:
+    return sys.modules.get("kernels.native" if table.device == "cpu" else "kernels.gpu")
 
 
 def in_use() -> dict[str, str]:
     """Operation -> the implementation that runs, for the record's `Device.kernels`."""
-    prepare()
+    prepare(table.device)
     return {operation: table.names[operation] for operation in OPERATIONS}
 
 
@@ -124,7 +142,7 @@ def override(**implementations: str | Operation) -> Iterator[None]:
     `override(gated_delta_net="reference")`; a function is reported by its own name. Raises LookupError for an
     operation or an implementation that does not exist.
     """
-    prepare()
+    prepare(table.device)
     before = {operation: (name, getattr(table, operation)) for operation, name in table.names.items()}
     try:
         for operation, chosen in implementations.items():

@@ -15,6 +15,10 @@ only.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -36,6 +40,7 @@ from kernels.triton.swiglu import swiglu
 
 __all__ = [
     "add_rms_norm",
+    "attention",
     "causal_conv",
     "drafted_causal_conv",
     "drafted_delta_rule",
@@ -53,6 +58,7 @@ __all__ = [
     "linear_add",
     "norm_linear",
     "paged_attention",
+    "record",
     "rms_norm",
     "rotate_and_store",
     "swiglu",
@@ -73,9 +79,9 @@ def gated_delta_rule(
 
 
 def paged_attention(
-    q: Tensor, gate: Tensor, keys: Tensor, values: Tensor, page_tables: Tensor, positions: Tensor, bounds: Tensor
+    q: Tensor, gate: Tensor | None, keys: Tensor, values: Tensor, page_tables: Tensor, positions: Tensor, bounds: Tensor
 ) -> Tensor:
-    """See `reference.paged_attention`: q [T, Hq, D], gate [T, Hq * D] -> [T, Hq * D]."""
+    """See `reference.paged_attention`: q [T, Hq, D], gate [T, Hq * D] -> [T, Hq * D]; no gate, `reference.attend`."""
     if len(q) == len(page_tables):
         return attention_decode(q, gate, keys, values, page_tables, positions)
     return attention_prefill(q, gate, keys, values, page_tables, positions, bounds)
@@ -152,3 +158,37 @@ def gated_attention(
     q, gate, k, v = projected.split([width, width, kv_width, kv_width], dim=1)
     q = rotate_and_store(q, k, v, q_scale, k_scale, eps, positions, rotary, keys, values, kv_rows)
     return paged_attention(q, gate, keys, values, page_tables, positions, bounds)
+
+
+def attention(
+    projected: Tensor, rotary: Tensor, keys: Tensor, values: Tensor, positions: Tensor, kv_rows: Tensor,
+    page_tables: Tensor, bounds: Tensor,
+) -> Tensor:  # fmt: skip
+    """See `reference.attention`."""
+    n_kv_heads, _, _, dim = keys.shape
+    kv_width = n_kv_heads * dim
+    q, k, v = projected.split([projected.shape[1] - 2 * kv_width, kv_width, kv_width], dim=1)
+    q = rotate_and_store(q, k, v, None, None, 0.0, positions, rotary, keys, values, kv_rows)
+    return paged_attention(q, None, keys, values, page_tables, positions, bounds)
+
+
+# -------------------------------------------------------------------------------------------------- recording
+
+
+class Recording:
+    """A pass as a CUDA graph: its launches, noted while nothing was computed, and made again as one."""
+
+    def __init__(self) -> None:
+        self.graph = torch.cuda.CUDAGraph()
+
+    def replay(self) -> None:
+        """Make all launches, on whatever the same addresses hold by then."""
+        self.graph.replay()
+
+
+@contextlib.contextmanager
+def record() -> Iterator[Recording]:
+    """Note every launch inside the block. None may be the first of its kernel: compiling cannot be noted."""
+    recording = Recording()
+    with torch.cuda.graph(recording.graph):
+        yield recording

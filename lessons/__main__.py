@@ -23,6 +23,8 @@ from lessons.structure import Lesson
 
 LOOK_EVERY_S = 0.5
 
+Language = Annotated[str, typer.Option(help="The lessons' language, as in es; English where it has none.")]
+
 app = typer.Typer(add_completion=False, help="Tools for people who write lessons.")
 
 
@@ -50,11 +52,12 @@ def check(
 def key(
     files: Annotated[list[Path] | None, typer.Argument(help="Lesson files; without any, every lesson.")] = None,
     out: Annotated[Path | None, typer.Option(help="A file to write; without it, to the terminal.")] = None,
+    language: Language = catalogue.DEFAULT_LANGUAGE,
 ) -> None:
     """Write the answer key with teachers' notes, as Markdown."""
     from views.answer_key import course_key  # the interface is not loaded for what does not need it
 
-    written = course_key([_lesson(str(path)) for path in files or catalogue.lesson_files()])
+    written = course_key([_lesson(str(path)) for path in files or catalogue.translated_files(language)])
     if out is None:
         typer.echo(written, nl=False)
     else:
@@ -66,11 +69,12 @@ def key(
 def handout(
     lesson: Annotated[str, typer.Argument(help="The lesson's number, as in 1, or its file.")],
     out: Annotated[Path, typer.Argument(help="The HTML file to write.")],
+    language: Language = catalogue.DEFAULT_LANGUAGE,
 ) -> None:
     """Write a lesson with its recorded run as one HTML file to print."""
     from views.handout import handout as written
 
-    out.write_text(written(_lesson(lesson)), encoding="utf-8")
+    out.write_text(written(_lesson(lesson, language)), encoding="utf-8")
     typer.echo(f"Wrote {out}.")
 
 
@@ -105,9 +109,10 @@ def _check_on_every_save(file: Path, while_true: Callable[[], bool]) -> None:
         time.sleep(LOOK_EVERY_S)
 
 
-def _lesson(named: str) -> Lesson:
+def _lesson(named: str, language: str = catalogue.DEFAULT_LANGUAGE) -> Lesson:
     """A lesson by its number or its file; ends the command in plain words if there is none or it has faults."""
-    numbered = [path for path in catalogue.lesson_files() if named.isdecimal() and int(path.name[:2]) == int(named)]
+    files = catalogue.translated_files(language)
+    numbered = [path for path in files if named.isdecimal() and int(path.name[:2]) == int(named)]
     path = numbered[0] if numbered else Path(named)
     if not path.is_file():
         raise typer.BadParameter(f"there is no lesson {named!r}")

@@ -16,13 +16,24 @@ DEFAULT_LANGUAGE = "en"
 
 
 def lesson_files(language: str = DEFAULT_LANGUAGE) -> list[Path]:
-    """The lesson files of one language, in course order."""
+    """The lesson files that one language has, in course order."""
     return sorted((HOME / language).glob("[0-9][0-9]-*.md"))
 
 
+def translated_files(language: str) -> list[Path]:
+    """The file of every lesson in course order: the language's own, in English where it has none."""
+    theirs = {path.name: path for path in lesson_files(language)}
+    return [theirs.get(path.name, path) for path in lesson_files()]
+
+
 def lessons(language: str = DEFAULT_LANGUAGE) -> list[Lesson]:
-    """Every lesson of one language, in course order; read again when a file has changed."""
-    return [_read(path, path.stat().st_mtime_ns) for path in lesson_files(language)]
+    """Every lesson in course order, in English where the language has none; read again when a file has changed."""
+    return [_read(path, path.stat().st_mtime_ns) for path in translated_files(language)]
+
+
+def language_of(lesson: Lesson) -> str:
+    """The language that a lesson is written in."""
+    return lesson.path.parent.name
 
 
 def prompt_text(source: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lessons.instruments import INSTRUMENTS
+from lessons.words import N_
 
 Argument = Literal["none", "id", "choice"]
 
@@ -39,39 +40,41 @@ class Directive:
 
 DIRECTIVES: dict[str, Directive] = {
     "screen": Directive(
-        "Opens a part of the lesson, with a heading; `after: <prediction>` keeps it shut until that guess is made.",
+        N_("Opens a part of the lesson, with a heading; `after: <prediction>` keeps it shut until that guess is made."),
         argument="id", settings=frozenset({"title", "after"}),
     ),
     "predict": Directive(
-        "A guess before the run. `near: expression -> card` answers a known wrong belief with its card.",
+        N_("A guess before the run. `near: expression -> card` answers a known wrong belief with its card."),
         argument="id", settings=QUESTION_SETTINGS, required=frozenset({"kind", "answer"}), needs_text=True,
     ),
     "run": Directive(
-        "The box to type a prompt into. `asks: <prediction>` puts that question before the run starts.",
+        N_("The box to type a prompt into. `asks: <prediction>` puts that question before the run starts."),
         settings=frozenset({"asks"}),
     ),
-    "flipbook": Directive("The picture of every pass; the live run, or the recording before there is one."),
-    "compare": Directive("The guess beside what happened, then the text.", argument="id", needs_text=True),
-    "metrics": Directive("Queue, first token, gaps and rates of the run, each with how it was made."),
-    "figure": Directive("A figure of this run.", argument="choice", choices=("passes", "memory")),
+    "flipbook": Directive(N_("The picture of every pass; the live run, or the recording before there is one.")),
+    "compare": Directive(N_("The guess beside what happened, then the text."), argument="id", needs_text=True),
+    "metrics": Directive(N_("Queue, first token, gaps and rates of the run, each with how it was made.")),
+    "figure": Directive(N_("A figure of this run."), argument="choice", choices=("passes", "memory")),
     "instrument": Directive(
-        "An instrument by name; its settings are its own (lessons/instruments.py), its results are names in prose.",
+        N_("An instrument by name; its settings are its own (lessons/instruments.py), its results are names in prose."),
         argument="choice", choices=tuple(INSTRUMENTS),
     ),
-    "trace": Directive("State of one DeltaNet head and times per layer, from an instrumented second pass."),
+    "trace": Directive(N_("State of one DeltaNet head and times per layer, from an instrumented second pass.")),
     "depth": Directive(
-        "The same thing in three depths; neighbouring blocks become tabs. `source: module:Name` shows engine code.",
+        N_("The same thing in three depths; neighbouring blocks become tabs. `source: module:Name` shows engine code."),
         argument="choice", choices=("concept", "maths", "code"), settings=frozenset({"source"}), needs_text=True,
     ),
     "card": Directive(
-        "The answer to one wrong belief, shown when a guess comes `near:` it.",
+        N_("The answer to one wrong belief, shown when a guess comes `near:` it."),
         argument="id", settings=frozenset({"title"}), required=frozenset({"title"}), needs_text=True,
     ),
     "check": Directive(
-        "A question at the end. `given: n = 25` names a number as check.n.",
+        N_("A question at the end. `given: n = 25` names a number as check.n."),
         argument="id", settings=QUESTION_SETTINGS, needs_text=True,
         required=frozenset({"kind", "answer", "right", "wrong"}),
     ),
-    "notes": Directive("For whoever teaches; folded away.", argument="choice", choices=("teacher",), needs_text=True),
-    "sources": Directive("What the lesson rests on: author, title, year, what it showed.", needs_text=True),
+    "notes": Directive(
+        N_("For whoever teaches; folded away."), argument="choice", choices=("teacher",), needs_text=True,
+    ),
+    "sources": Directive(N_("What the lesson rests on: author, title, year, what it showed."), needs_text=True),
 }  # fmt: skip

@@ -9,12 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lessons.expressions import ExpressionError, Filter, Value
+from lessons.words import N_, shown
 
 Write = Callable[[float, Sequence[str]], str]
 
 MOST_DIGITS = 9
 
-UNKNOWN = "(not known)"
+UNKNOWN = N_("(not known)")
 """Written where a value is missing; never 0."""
 
 
@@ -69,7 +70,7 @@ def write(value: Value, filters: Sequence[Filter]) -> str:
     Raises `ExpressionError` for an unknown filter or one that does not fit.
     """
     if value is None:
-        return UNKNOWN
+        return shown(UNKNOWN)
     if isinstance(value, str):
         return value
     if not filters:
@@ -121,12 +122,15 @@ def _seconds(value: float, words: Sequence[str]) -> str:
 
 def _counted(value: float, words: Sequence[str]) -> str:
     """A large number in words: "26.9 billion"."""
-    for name, size in (("trillion", 1e12), ("billion", 1e9), ("million", 1e6)):
+    for counted, size in _LARGE:
         if value >= size:
-            return f"{significant(value / size, _digits(words))} {name}"
+            return shown(counted).format(n=significant(value / size, _digits(words)))
     return significant(value, _digits(words))
 
 
+_LARGE = ((N_("{n} trillion"), 1e12), (N_("{n} billion"), 1e9), (N_("{n} million"), 1e6))
+_RATE = N_("{n} tokens a second")
+_TIMES = N_("{n} times")
 _NUMBERS = frozenset({"count", "ratio"})
 
 FILTERS: dict[str, FilterRule] = {
@@ -135,8 +139,8 @@ FILTERS: dict[str, FilterRule] = {
     "ms": FilterRule(frozenset({"time"}), 0, lambda value, _: milliseconds(value)),
     "s": FilterRule(frozenset({"time"}), 0, lambda value, _: f"{significant(value / 1e9)} s"),
     "bytes": FilterRule(frozenset({"bytes"}), 0, lambda value, _: binary_bytes(value)),
-    "rate": FilterRule(frozenset({"rate"}), 0, lambda value, _: f"{significant(value)} tokens a second"),
-    "times": FilterRule(_NUMBERS, 0, lambda value, _: f"{significant(value, 2)} times"),
+    "rate": FilterRule(frozenset({"rate"}), 0, lambda value, _: shown(_RATE).format(n=significant(value))),
+    "times": FilterRule(_NUMBERS, 0, lambda value, _: shown(_TIMES).format(n=significant(value, 2))),
     "si_bytes": FilterRule(frozenset({"bytes"}), 1, decimal_bytes, optional=True),
     "bandwidth": FilterRule(
         frozenset({"bytes a second"}),

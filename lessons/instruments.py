@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lessons.named_shapes import MACHINES, SHAPE_KEYS, WAYS
+from lessons.words import N_
 
 NUMBER = r"\d+(\.\d+)?"
 WHOLE = r"\d+"
@@ -59,18 +60,21 @@ class Instrument:
 
 INSTRUMENTS: dict[str, Instrument] = {
     "metrics": Instrument(
-        "Timings", "Queue, first token, gaps and rates of the run, each with how it was made.", needs_run=True,
+        N_("Timings"), N_("Queue, first token, gaps and rates of the run, each with how it was made."), needs_run=True,
     ),
-    "passes": Instrument("When each pass ran", "Every pass of the run on a time axis to scale.", needs_run=True),
+    "passes": Instrument(
+        N_("When each pass ran"), N_("Every pass of the run on a time axis to scale."), needs_run=True,
+    ),
     "memory": Instrument(
-        "What is kept", "KV cache and state of the run on one byte axis, with the crossover.", needs_run=True,
+        N_("What is kept"), N_("KV cache and state of the run on one byte axis, with the crossover."), needs_run=True,
     ),
     "trace": Instrument(
-        "Inside one DeltaNet head", "State of one head and times per layer, from an instrumented second pass.",
+        N_("Inside one DeltaNet head"), N_("State of one head and times per layer, from an instrumented second pass."),
         needs_run=True,
     ),
     "race": Instrument(
-        "Two runs on one clock", "The same prompt with a cache and with everything recomputed: time, tokens, odds.",
+        N_("Two runs on one clock"),
+        N_("The same prompt with a cache and with everything recomputed: time, tokens, odds."),
         needs_run=True,
         publishes={
             "positions": "count", "other_positions": "count", "positions_ratio": "ratio", "time": "time",
@@ -79,11 +83,13 @@ INSTRUMENTS: dict[str, Instrument] = {
         },
     ),
     "kept": Instrument(
-        "What any model keeps", "KV cache and state of any model at any length, by layer, and other ways of keeping.",
+        N_("What any model keeps"),
+        N_("KV cache and state of any model at any length, by layer, and other ways of keeping."),
         settings={"shape": ANY_SHAPE, "own": OWN, "positions": r"[1-9]\d{0,5}"},
     ),
     "roofline": Instrument(
-        "The roofline", "What a machine allows at most, and passes under it: operations a byte, operations a second.",
+        N_("The roofline"),
+        N_("What a machine allows at most, and passes under it: operations a byte, operations a second."),
         settings={"shape": ANY_SHAPE, "own": OWN, "machine": MACHINE},
         publishes={
             f"{phase}_{what}": kind
@@ -95,7 +101,8 @@ INSTRUMENTS: dict[str, Instrument] = {
         },
     ),
     "bits": Instrument(
-        "Fewer bits", "Weights in 16, 8 and 4 bits: bytes, odds, text and speed, and real weights before and after.",
+        N_("Fewer bits"),
+        N_("Weights in 16, 8 and 4 bits: bytes, odds, text and speed, and real weights before and after."),
         settings={"shape": ANY_SHAPE, "own": OWN, "machine": MACHINE},
         publishes={
             **{
@@ -109,14 +116,16 @@ INSTRUMENTS: dict[str, Instrument] = {
         },
     ),
     "what-if": Instrument(
-        "What if", "Any model on any machine: what it holds, what a step reads, and the times that follow at best.",
+        N_("What if"),
+        N_("Any model on any machine: what it holds, what a step reads, and the times that follow at best."),
         settings={
             "shape": ANY_SHAPE, "own": OWN, "machine": MACHINE, "machines": r"[1-9]\d?", "bits": BITS,
             "tokens_in": r"[1-9]\d{0,6}", "tokens_out": r"[1-9]\d{0,6}", "batch": r"[1-9]\d{0,3}",
         },
     ),
     "tiles": Instrument(
-        "Attention by the tile", "The loop of the attention kernel, turn by turn, and the bytes that tiling saves.",
+        N_("Attention by the tile"),
+        N_("The loop of the attention kernel, turn by turn, and the bytes that tiling saves."),
         settings={"shape": SHAPE, "tokens": TILED, "queries": TILE, "keys": TILE},
         publishes={
             "tokens": "count", "queries": "count", "keys": "count", "programs": "count", "tiles": "count",
@@ -125,7 +134,8 @@ INSTRUMENTS: dict[str, Instrument] = {
         },
     ),
     "pages": Instrument(
-        "Pages of a cache", "Several chats in one pool of pages: who owns which, what is shared, what is left over.",
+        N_("Pages of a cache"),
+        N_("Several chats in one pool of pages: who owns which, what is shared, what is left over."),
         settings={"chats": r"[1-9]|1\d|2[0-4]", "length": r"\d{1,4}", "prefix": r"\d{1,3}", "crowd": r"\d{1,4}"},
         publishes={
             "page_size": "count", "pool_pages": "count", "pool_positions": "count", "context": "count",
@@ -135,7 +145,8 @@ INSTRUMENTS: dict[str, Instrument] = {
         },
     ),
     "batch-table": Instrument(
-        "The step table", "Who took part in every step, who waited and why: of the engine, or of a simulated load.",
+        N_("The step table"),
+        N_("Who took part in every step, who waited and why: of the engine, or of a simulated load."),
         settings={
             "source": "engine|simulated", "n": "[2-8]", "shape": SHAPE, "machine": MACHINE, "first": POLICY,
             "second": POLICY, "at_once": r"[1-9]|1[0-6]", "chunk": WHOLE, "process": "poisson|constant|bursts",
@@ -151,7 +162,8 @@ INSTRUMENTS: dict[str, Instrument] = {
         },
     ),
     "collision": Instrument(
-        "When phases collide", "One long prompt among decoders: who stalls without chunks, and what chunks cost.",
+        N_("When phases collide"),
+        N_("One long prompt among decoders: who stalls without chunks, and what chunks cost."),
         settings={
             "source": "simulated|recorded", "shape": SHAPE, "machine": MACHINE, "prompt_tokens": r"[1-9]\d{2,4}",
             "decoders": r"[1-9]|1[0-6]", "chunk": r"[1-9]\d{1,3}",
@@ -168,7 +180,8 @@ INSTRUMENTS: dict[str, Instrument] = {
         },
     ),
     "two-pools": Instrument(
-        "Two pools", "Two machines: both do everything, or one reads prompts and hands over to one that writes.",
+        N_("Two pools"),
+        N_("Two machines: both do everything, or one reads prompts and hands over to one that writes."),
         settings={
             "shape": SHAPE, "machine": MACHINE, "link": LINK, "lengths": LENGTHS, "rate": NUMBER,
             "requests": r"[4-9]|[1-9]\d|1\d\d|200", "load_seed": r"\d{1,4}", "at_once": r"[1-9]|[1-5]\d|6[0-4]",
@@ -185,7 +198,8 @@ INSTRUMENTS: dict[str, Instrument] = {
         },
     ),
     "percentiles": Instrument(
-        "Percentiles of a service", "Waits by prompt length and by concurrency, beside the mean that hides them.",
+        N_("Percentiles of a service"),
+        N_("Waits by prompt length and by concurrency, beside the mean that hides them."),
         settings={
             "shape": SHAPE, "machine": MACHINE, "policy": POLICY, "at_once": r"[1-9]|[1-9]\d|1\d\d|2[0-4]\d|25[0-6]",
             "chunk": r"\d{1,4}", "process": "poisson|constant|bursts", "rate": NUMBER, "requests": r"[1-9]\d{0,3}",
@@ -205,7 +219,8 @@ INSTRUMENTS: dict[str, Instrument] = {
         },
     ),
     "state": Instrument(
-        "Inside the fixed state", "How long each head keeps, what a token erases and writes, where a name survives.",
+        N_("Inside the fixed state"),
+        N_("How long each head keeps, what a token erases and writes, where a name survives."),
         settings={"part": "heads|recall|try"},
         publishes={
             "heads": "count", "shortest": "ratio", "median": "ratio", "longest": "ratio", "longest_layer": "count",
@@ -216,7 +231,7 @@ INSTRUMENTS: dict[str, Instrument] = {
         },
     ),
     "drafts": Instrument(
-        "Several tokens a read", "Guesses and how many held, tokens a pass, and the time against a plain run.",
+        N_("Several tokens a read"), N_("Guesses and how many held, tokens a pass, and the time against a plain run."),
         needs_run=True,
         publishes={
             "drafted": "count", "accepted": "count", "judged": "count", "checks": "count", "plain": "count",
@@ -226,7 +241,7 @@ INSTRUMENTS: dict[str, Instrument] = {
         },
     ),
     "own-runs": Instrument(
-        "Reading and writing in your runs", "Your latest runs: time a token read and written, and looks back.",
+        N_("Reading and writing in your runs"), N_("Your latest runs: time a token read and written, and looks back."),
         publishes={
             "n": "count", "prompt_tokens": "count", "prefill_passes": "count", "new_tokens": "count",
             "decode_passes": "count", "read": "time", "write": "time", "write_over_read": "ratio",

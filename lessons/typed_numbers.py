@@ -18,7 +18,12 @@ from lessons.expressions import without_placeholders
 _WORD = re.compile(r"\S+")
 _NUMBER = re.compile(r"[+-]?\d[\d.,]*")
 _MEASURE = re.compile(r"[~≈<>±+-]?\d[\d.,]*(?:ns|µs|us|ms|s|GB|MB|KB|kB|GiB|MiB|KiB|B|k|K|M|G|%|x|×)?")
-_REFERENCE = frozenset({"lesson", "lessons", "pass", "layer", "step", "figure", "part", "question"})
+_REFERENCE = frozenset(
+    {
+        "lesson", "lessons", "pass", "layer", "step", "figure", "part", "question",
+        "lección", "lecciones", "pasada", "capa", "paso", "figura", "parte", "pregunta",
+    }
+)  # fmt: skip
 
 _markdown = MarkdownIt("commonmark").use(dollarmath_plugin)
 

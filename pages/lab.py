@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from views.lab import show_lab
+from views.words import _
 
-st.title("Lab", anchor=False)
+st.title(_("Lab"), anchor=False)
 show_lab()

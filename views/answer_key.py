@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from lessons.catalogue import language_of
 from lessons.expressions import Expression, ExpressionError, Value
 from lessons.filters import write
 from lessons.questions import Near, Question
@@ -15,7 +16,7 @@ from views.evidence import source_line
 from views.prose import filled
 from views.questions import written_answer
 from views.recorded_lesson import RecordedLesson
-from views.words import _
+from views.words import _, speaking_as
 
 
 def course_key(lessons: Sequence[Lesson]) -> str:
@@ -24,7 +25,12 @@ def course_key(lessons: Sequence[Lesson]) -> str:
 
 
 def lesson_key(lesson: Lesson) -> str:
-    """The key of one lesson with a heading, for a file of its own."""
+    """The key of one lesson with a heading, for a file of its own, in the lesson's language."""
+    with speaking_as(language_of(lesson)):
+        return _lesson_key(lesson)
+
+
+def _lesson_key(lesson: Lesson) -> str:
     title = _("Lesson {number}: {title}").format(number=lesson.number, title=lesson.front.title)
     notes = [filled(block.body, RecordedLesson.of(lesson).values) for block in lesson.named("notes")]
     parts = [f"# {title}", f"*{lesson.front.question}*", answers(lesson)]

@@ -11,6 +11,7 @@ from views.engine_calls import engine_notice, find_run, start_run, stop_run
 from views.page_state import PageState
 from views.questions import committed
 from views.run_form import Asked, note_unfamiliar, prompt_box
+from views.run_refused import keep_refusal, show_refusal
 from views.safe_text import plain
 from views.scene import OTHER_DUE, Scene
 from views.words import _
@@ -31,6 +32,7 @@ def ask_for_run(lesson: Lesson, block: Block, scene: Scene) -> None:
     elif asked is not None:
         begin(page, asked, replaces=scene, lesson=lesson)
         st.rerun()
+    show_refusal(page, lambda again: begin(page, again, replaces=None, lesson=lesson))
     show_engine_notice()
 
 
@@ -61,7 +63,7 @@ def begin_other(lesson: Lesson, scene: Scene) -> None:
     if scene.whole:
         header = scene.run.header
         started = start_run(header.prompt, header.sampling, read_serving(lesson.front.other))
-        st.session_state[page.key("refused")] = started.problem
+        keep_refusal(page, started)
         if started.run_id is not None:
             page.start_other(started.run_id)
     st.rerun()
@@ -92,6 +94,12 @@ def pending_new_tokens(page: PageState) -> int | None:
     return asked.sampling.max_new_tokens if asked else None
 
 
+def keep_waiting(page: PageState, lesson: Lesson) -> None:
+    """Let the prompt in the box wait for an answer, unless another waits already."""
+    prompt = st.session_state.get(page.key("prompt"), lesson.front.prompt)
+    st.session_state.setdefault(page.key("pending"), Asked(prompt, page.link.sampling))
+
+
 def begin_pending(page: PageState, lesson: Lesson) -> None:
     """The guess is made: run what waited for it."""
     asked = st.session_state.pop(page.key("pending"), None)
@@ -106,17 +114,12 @@ def begin(page: PageState, asked: Asked, replaces: Scene | None, lesson: Lesson 
     """
     if replaces is not None and replaces.run_id is not None and replaces.running:
         stop_run(replaces.run_id)
-    started = start_run(asked.prompt, asked.sampling, read_serving(lesson.front.serving) if lesson else asked.serving)
-    st.session_state[page.key("refused")] = started.problem
+    serving = read_serving(lesson.front.serving) if lesson else asked.serving
+    started = start_run(asked.prompt, asked.sampling, serving, model=asked.model)
+    keep_refusal(page, started, asked)
     if started.run_id is not None:
-        page.start_run(started.run_id, asked.sampling, asked.serving)
+        page.start_run(started.run_id, asked.sampling, asked.serving, asked.model)
         st.session_state[page.key(OTHER_DUE)] = bool(lesson and lesson.front.other)
-
-
-def show_refusal(page: PageState) -> None:
-    """Why the last prompt did not run, until the next one is sent."""
-    if problem := st.session_state.get(page.key("refused")):
-        st.error(plain(problem))
 
 
 def show_engine_notice() -> None:

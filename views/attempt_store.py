@@ -25,7 +25,7 @@ MAX_RUNS = 1_000
 MAX_ALL = 500_000
 """Attempts of everybody together, about 100 MB; beyond it the oldest go."""
 
-_SCHEMA = """
+SCHEMA = """
 CREATE TABLE IF NOT EXISTS visitors (
     visitor INTEGER PRIMARY KEY,
     code    TEXT NOT NULL UNIQUE,   -- the resume code
@@ -74,7 +74,7 @@ class AttemptStore:
         max_attempts: int = MAX_ATTEMPTS,
         max_all: int = MAX_ALL,
     ) -> None:
-        self._database = Database(folder, _SCHEMA, "answers")
+        self._database = Database(folder, SCHEMA, "answers")
         self._clock = clock
         self._max_attempts = max_attempts
         self._max_all = max_all
@@ -101,10 +101,18 @@ class AttemptStore:
         query = "SELECT run_id FROM own_runs JOIN browsers USING (visitor) WHERE browser = ? ORDER BY own_runs.rowid"
         return [run_id for (run_id,) in self._rows(query, browser)]
 
+    def forget_run(self, browser: str, run_id: str) -> bool:
+        """A run has been deleted: drop that it was started from this browser."""
+        return self._database.attempt(lambda: self._forget_run(browser, run_id), otherwise=False)
+
     def code(self, browser: str) -> str | None:
         """The resume code; None as long as nothing has been kept."""
         rows = self._rows("SELECT code FROM visitors JOIN browsers USING (visitor) WHERE browser = ?", browser)
         return rows[0][0] if rows else None
+
+    def visitor(self, browser: str) -> int | None:
+        """The row of whoever uses this browser, made if there is none; None if nothing can be kept."""
+        return self._database.attempt(lambda: self._kept_visitor(browser), otherwise=None)
 
     def resume(self, browser: str, code: str) -> bool:
         """Let this browser go on with the work that a code names; False if no work has that code."""
@@ -136,6 +144,11 @@ class AttemptStore:
             database.execute("DELETE FROM visitors")
         return gone
 
+    def drop_old(self) -> int:
+        """Delete the visitors who were not here for long enough, with all that is theirs; returns how many."""
+        before = self._clock() - KEEP_DAYS * 86400
+        return self._database.attempt(lambda: self._database.drop("visitors", "seen_at", before), otherwise=0)
+
     def _save(self, browser: str, attempt: Attempt) -> bool:
         right = None if attempt.right is None else int(attempt.right)
         row = (attempt.lesson, attempt.question, json.dumps(attempt.answer), right, attempt.at.isoformat())
@@ -160,6 +173,15 @@ class AttemptStore:
                 f"DELETE FROM own_runs WHERE visitor = ? AND rowid NOT IN ({newest})", (visitor, visitor, MAX_RUNS)
             )
         return True
+
+    def _kept_visitor(self, browser: str) -> int:
+        with self._database.writing() as database:
+            return self._visitor(database, browser)
+
+    def _forget_run(self, browser: str, run_id: str) -> bool:
+        own = "visitor IN (SELECT visitor FROM browsers WHERE browser = ?)"
+        with self._database.writing() as database:
+            return database.execute(f"DELETE FROM own_runs WHERE {own} AND run_id = ?", (browser, run_id)).rowcount > 0
 
     def _visitor(self, database: sqlite3.Connection, browser: str) -> int:
         """The visitor of a browser, seen now; a new one if it has none."""

@@ -12,6 +12,7 @@ from engine.loop.arrivals import ArrivalProcess
 from engine.loop.policy import Policy, PolicyName
 from lessons.filters import milliseconds, significant
 from lessons.playback import Playback
+from views.engine_words import told
 from views.figure_steps import steps_figure
 from views.instruments.frame import publish, show_drawn
 from views.scene import Scene
@@ -73,7 +74,9 @@ def show_simulated(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     clock = clock_of(what_if_shape(chosen.shape), chosen.machine)
     drawn = steps_figure(
         both, current_theme(), own=[chosen.mine], evidence="simulated",
-        how=_("{model} on {machine}. {how}.").format(model=NAMES[chosen.shape], machine=clock.name, how=clock.how),
+        how=_("{model} on {machine}. {how}.").format(
+            model=NAMES[chosen.shape], machine=clock.name, how=told(clock.how)
+        ),
         title=_("The same requests under two policies"),
     )  # fmt: skip
     show_drawn(drawn, NAME, scene, chosen.linked(), key)

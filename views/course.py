@@ -9,13 +9,13 @@ from lessons.structure import Lesson
 from views import attempts
 from views.own_work import show_own_work
 from views.site import course_page, lesson_page
-from views.words import _
+from views.words import _, language
 
 
 def show_course() -> None:
     """Every lesson in order, each with its question, its length and how far the learner has come."""
     st.title(_("The course"), anchor=False)
-    every = lessons()
+    every = lessons(language())
     minutes = sum(lesson.front.minutes for lesson in every)
     st.markdown(
         _("Each lesson asks one question, lets you guess, and answers it with a run on the engine or an instrument.")
@@ -47,7 +47,7 @@ def progress(lesson: Lesson) -> str:
 
 def show_neighbours(lesson: Lesson) -> None:
     """The lesson before and the one after, and the list of all."""
-    every = lessons()
+    every = lessons(language())
     here = next((place for place, one in enumerate(every) if one.slug == lesson.slug), 0)
     st.divider()
     with st.container(horizontal=True, horizontal_alignment="distribute", key=f"neighbours-{lesson.slug}"):

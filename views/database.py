@@ -7,7 +7,6 @@ is full or read-only costs the keeping and nothing else: it is logged once.
 from __future__ import annotations
 
 import logging
-import os
 import sqlite3
 import time
 import zlib
@@ -16,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-import platformdirs
+from engine.account.home import home
 
 KEEP_DAYS = 30
 WAIT_S = 5.0  # for another writer
@@ -24,12 +23,6 @@ WAIT_S = 5.0  # for another writer
 _T = TypeVar("_T")
 
 _log = logging.getLogger(__name__)
-
-
-def home() -> Path:
-    """The folder of what the app keeps: TWOSPEEDS_HOME, or the system's place for a user's data."""
-    chosen = os.environ.get("TWOSPEEDS_HOME")
-    return Path(chosen) if chosen else platformdirs.user_data_path("two-speeds", appauthor=False)
 
 
 class Database:
@@ -67,6 +60,20 @@ class Database:
             database.execute("VACUUM")
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
+    def drop(self, table: str, old: str, before: float) -> int:
+        """Delete the rows of a table whose column `old` is before this wall clock; looks first, since it rewrites all.
+
+        Returns how many there were.
+        """
+        with self.reading() as database:
+            found = (
+                database and database.execute(f"SELECT 1 FROM {table} WHERE {old} < ? LIMIT 1", (before,)).fetchone()
+            )
+        if not found:
+            return 0
+        with self.deleting() as database:
+            return database.execute(f"DELETE FROM {table} WHERE {old} < ?", (before,)).rowcount
+
     def attempt(self, work: Callable[[], _T], otherwise: _T) -> _T:
         """What the work gives; `otherwise`, and a line in the log the first time, if the file cannot be used."""
         try:
@@ -90,7 +97,7 @@ class Database:
 
 
 def _log_ahead(database: sqlite3.Connection) -> None:
-    """Turn on the write-ahead log. In a new file several may try at once, and SQLite's own waiting leaves out this step."""
+    """Turn on the write-ahead log. In a new file several may try at once, and SQLite's own waiting leaves this out."""
     deadline = time.monotonic() + WAIT_S
     while True:
         try:

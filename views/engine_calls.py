@@ -14,17 +14,21 @@ from engine.account.record_file import RecordError
 from engine.account.trace_record import TraceRecord
 from engine.serve import wire
 from engine.serve.client import EngineRefused, EngineUnavailable
+from views import lane_key, run_limits
+from views.class_here import note_class_run
+from views.engine_faults import in_words
 from views.engine_link import engine_link
 from views.visitor import keep_run
-from views.words import _
+from views.words import N_, _
 
 
 @dataclass(frozen=True)
 class Started:
-    """The answer to a request: the run's id, or why there is none."""
+    """The answer to a request: the run's id, or why there is none, with the engine's code if it was the engine's no."""
 
     run_id: str | None
     problem: str | None = None
+    code: str | None = None
 
 
 @dataclass(frozen=True)
@@ -35,17 +39,52 @@ class Found:
     problem: str | None = None
 
 
-def start_run(prompt: str, sampling: Sampling, serving: Serving = wire.DEFAULT_SERVING) -> Started:
-    """Ask the engine for a run, waiting a while for one that is still loading."""
+def start_run(
+    prompt: str, sampling: Sampling, serving: Serving = wire.DEFAULT_SERVING, *, at_once: int | None = None,
+    model: str | None = None,
+) -> Started:  # fmt: skip
+    """Ask the engine for a run, waiting a while for one that is still loading. `model` None is the engine's own.
+
+    `at_once`: it is one of copies that a page sends together, and so many of the visitor's runs may go on.
+    """
+    if problem := run_limits.too_much(prompt, sampling, _goes_on, at_once=at_once):
+        return Started(None, problem, TOO_MUCH)
+    lane = lane_key.own_key()
     try:
         with st.spinner(_("Sending the prompt to the engine"), show_time=False):
-            run_id = engine_link().submit(prompt, sampling, serving=serving)
+            run_id = engine_link().submit(prompt, sampling, model=model, serving=serving, lane=lane)
     except EngineRefused as no:
-        return Started(None, no.message)
+        if no.code == "reservation_over":
+            lane_key.forget()
+        return Started(None, in_words(no), no.code)
     except EngineUnavailable:
-        return Started(None, engine_notice() or _DOWN)
+        return Started(None, engine_notice() or _(_DOWN))
+    run_limits.own_book().note(sampling.max_new_tokens, run_id)
     keep_run(run_id)
+    note_class_run(run_id)
     return Started(run_id)
+
+
+def model_names() -> list[str]:
+    """Names that a run may ask for, the engine's own model first; none while it does not answer."""
+    try:
+        return engine_link().client.names()
+    except (EngineRefused, EngineUnavailable):
+        return []
+
+
+def engine_is_here() -> bool:
+    """Whether the engine is a child of this process, and so on this machine."""
+    return engine_link().supervised
+
+
+TOO_MUCH = "too_much"
+"""Code of a run that the app itself did not pass on; see views.run_limits."""
+
+
+def _goes_on(run_id: str) -> bool:
+    run = find_run(run_id).run
+    return run is not None and run.end is None
 
 
 def find_run(run_id: str) -> Found:
@@ -53,9 +92,11 @@ def find_run(run_id: str) -> Found:
     try:
         run = engine_link().run(run_id)
     except EngineUnavailable:
-        return Found(None, _("This run cannot be read now: {why}").format(why=engine_notice() or _DOWN))
-    except (EngineRefused, RecordError) as no:
-        return Found(None, str(no))
+        return Found(None, _("This run cannot be read now: {why}").format(why=engine_notice() or _(_DOWN)))
+    except EngineRefused as no:
+        return Found(None, in_words(no))
+    except RecordError as broken:
+        return Found(None, str(broken))
     if run is None:
         return Found(None, _("This run is not kept any more. Its link still works for the prompt, if it carries one."))
     return Found(run)
@@ -63,10 +104,11 @@ def find_run(run_id: str) -> Found:
 
 def stop_run(run_id: str) -> str | None:
     """Ask a run to stop; why that could not be asked, or None."""
+    run_limits.own_book().forget(run_id)
     try:
         engine_link().cancel(run_id)
     except EngineRefused as no:
-        return no.message
+        return in_words(no)
     return None
 
 
@@ -84,9 +126,9 @@ def take_trace(run_id: str, layer: int, head: int) -> Traced:
         with st.spinner(_("The same tokens go through once more, with instruments"), show_time=False):
             return Traced(_trace(run_id, layer, head))
     except EngineRefused as no:
-        return Traced(None, no.message)
+        return Traced(None, in_words(no))
     except EngineUnavailable:
-        return Traced(None, engine_notice() or _DOWN)
+        return Traced(None, engine_notice() or _(_DOWN))
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -105,4 +147,4 @@ def engine_notice() -> str | None:
     return _("The engine cannot run prompts now.") + why
 
 
-_DOWN = _("The engine does not answer. What you typed is kept: try again in a moment.")
+_DOWN = N_("The engine does not answer. What you typed is kept: try again in a moment.")

@@ -14,10 +14,10 @@ from contextlib import aclosing, suppress
 
 import streamlit as st
 
-from engine.account.record import Run, Sampling, Serving
+from engine.account.record import SCHEMA, Run, Sampling, Serving
 from engine.account.record_file import RecordError, dumps, loads
 from engine.serve import wire
-from engine.serve.client import EngineClient, EngineRefused, EngineUnavailable
+from engine.serve.client import EngineClient, EngineRefused, EngineUnavailable, place_of
 from engine.serve.launch import Supervisor
 from views.hub import Hubs
 from views.store import RunStore
@@ -38,6 +38,7 @@ class EngineLink:
     ) -> None:
         self._remote = EngineClient(url, token) if url else None
         self._supervisor = None if url else supervisor or Supervisor()
+        self._is_readable = False
         self._local: EngineClient | None = None
         self._lock = threading.Lock()
         self.store = store or RunStore()
@@ -82,11 +83,14 @@ class EngineLink:
     def health(self) -> wire.Health:
         """Starting, loading, ready or failed, and in words why it is not ready."""
         try:
-            return self.client.health()
+            told = self.client.health()
         except EngineUnavailable as nobody:
             return wire.Health("starting" if self._supervisor else "failed", str(nobody))
         except EngineRefused as no:
-            return wire.Health("failed", no.message)
+            return wire.Health("failed", self._plainer(no).message)
+        if other := self._other_schema(told):
+            return wire.Health("failed", other)
+        return told
 
     def submit(
         self,
@@ -95,21 +99,24 @@ class EngineLink:
         model: str | None = None,
         patience_s: float = PATIENCE_S,
         serving: Serving = wire.DEFAULT_SERVING,
+        lane: str | None = None,
     ) -> str:
-        """Start a run and return its id; an engine that is starting or loading is waited for.
+        """Start a run and return its id; an engine that is starting or loading is waited for. `lane` is the key of a
+        reservation.
 
         Raises EngineRefused (the message is for the person who asked) or EngineUnavailable.
         """
         deadline = time.monotonic() + patience_s
+        self._refuse_other_schema()
         while True:
             try:
-                return self.client.submit(prompt, sampling, model, serving)
+                return self.client.submit(prompt, sampling, model, serving, lane)
             except EngineUnavailable:
                 if time.monotonic() > deadline:
                     raise
             except EngineRefused as no:
                 if no.code != "engine_loading" or time.monotonic() > deadline:
-                    raise
+                    raise self._plainer(no) from no
             time.sleep(0.1)
 
     def cancel(self, run_id: str) -> None:
@@ -157,6 +164,42 @@ class EngineLink:
         if run.end is not None:
             self.store.save(run_id, dumps(run))
         return run
+
+    @property
+    def place(self) -> str | None:
+        """Host and port of an engine elsewhere, without what else its address holds; None for our own."""
+        return place_of(self._remote.base_url) if self._remote else None
+
+    def _other_schema(self, told: wire.Health) -> str | None:
+        """What is to be said of an engine whose records this app cannot read."""
+        if told.schema in (None, SCHEMA):
+            return None
+        return (
+            f"The engine at {self.place} writes records of schema {told.schema}, and this app reads {SCHEMA}: "
+            "the two need the same version of Two Speeds."
+        )
+
+    def _refuse_other_schema(self) -> None:
+        """Before the first run at an engine elsewhere; one that does not answer, the run itself finds out."""
+        if self._remote is None or self._is_readable:
+            return
+        try:
+            told = self._remote.health()
+        except (EngineUnavailable, EngineRefused):
+            return
+        if other := self._other_schema(told):
+            raise EngineRefused("other_schema", other, 409)
+        self._is_readable = True
+
+    def _plainer(self, no: EngineRefused) -> EngineRefused:
+        """A refusal in words for whoever looks at a page and sends no header themselves."""
+        if no.code != "unauthorized" or self._remote is None:
+            return no
+        message = (
+            f"The engine at {self.place} does not accept this app's token. Whoever runs the app sets it, as "
+            "TWOSPEEDS_ENGINE_TOKEN."
+        )
+        return EngineRefused(no.code, message, no.status)
 
     async def lines(self, run_id: str, start: int) -> AsyncGenerator[bytes, None]:
         """The run's log from event `start` on as JSON lines, for the hubs."""

@@ -7,29 +7,43 @@ from typing import Literal
 import streamlit as st
 
 from engine.account.record import Run
+from views.conditions import Condition, condition
 from views.safe_text import code_span
-from views.words import _
+from views.words import N_, Words, _
 
-Evidence = Literal["measured", "recorded", "computed", "simulated", "instrumented"]
+Evidence = Literal["measured", "recorded", "computed", "simulated", "instrumented", "elsewhere", "outside"]
 
-LABELS: dict[Evidence, str] = {
-    "measured": _("measured here"),
-    "recorded": _("recorded"),
-    "computed": _("computed"),
-    "simulated": _("simulated"),
-    "instrumented": _("instrumented second pass"),
-}
+LABELS: Words[Evidence] = Words(
+    {
+        "measured": N_("measured here"),
+        "recorded": N_("recorded"),
+        "computed": N_("computed"),
+        "simulated": N_("simulated"),
+        "instrumented": N_("instrumented second pass"),
+        "elsewhere": N_("recorded elsewhere"),
+        "outside": N_("from outside"),
+    }
+)
 
-MEANINGS: dict[Evidence, str] = {
-    "measured": _("Taken by this engine's clock while your request ran, with no instrument attached."),
-    "recorded": _("Measured in the same way, earlier, on the machine that the recording names."),
-    "computed": _("Worked out from the model's shape by a formula that the tests check; no clock involved."),
-    "simulated": _("Played out on a virtual clock from computed costs; nobody waited for it."),
-    "instrumented": _(
-        "Measured here while the same tokens went through once more with instruments attached. Instruments cost time, "
-        "so these times are longer and are never mixed with the others."
-    ),
-}
+MEANINGS: Words[Evidence] = Words(
+    {
+        "measured": N_("Taken by this engine's clock while your request ran, with no instrument attached."),
+        "recorded": N_("Measured in the same way, earlier, on the machine that the recording names."),
+        "computed": N_("Worked out from the model's shape by a formula that the tests check; no clock involved."),
+        "simulated": N_("Played out on a virtual clock from computed costs; nobody waited for it."),
+        "instrumented": N_(
+            "Measured here while the same tokens went through once more with instruments attached. Instruments cost "
+            "time, so these times are longer and are never mixed with the others."
+        ),
+        "elsewhere": N_(
+            "Read from a file that a person opened. It says when and on what it was measured; nobody here saw it."
+        ),
+        "outside": N_(
+            "Timed by this app while another engine's answer came in: the network and everything between is in these "
+            "times. Passes, memory and odds cannot be seen from there and stay blank."
+        ),
+    }
+)
 
 _ICONS: dict[Evidence, str] = {
     "measured": ":material/timer:",
@@ -37,6 +51,8 @@ _ICONS: dict[Evidence, str] = {
     "computed": ":material/calculate:",
     "simulated": ":material/model_training:",
     "instrumented": ":material/troubleshoot:",
+    "elsewhere": ":material/folder_open:",
+    "outside": ":material/public:",
 }
 
 
@@ -47,18 +63,28 @@ def timing_evidence(run: Run, *, recorded: bool) -> Evidence:
     return "recorded" if recorded else "measured"
 
 
+def labelled(kind: Evidence, found: Condition | None) -> str:
+    """What goes by a number: "measured alone", "recorded, measured under load", or only how it was made."""
+    if found is None:
+        return LABELS[kind]
+    return found.label if kind == "measured" else f"{LABELS[kind]}, {found.label}"
+
+
 def source_line(run: Run, *, recorded: bool) -> str:
-    """Markdown that names the machine, and for a recording the day."""
+    """Markdown that names the machine, whether the run had it to itself, and for a recording the day."""
     device = run.header.device
     machine = _("{name}, {threads} threads").format(name=code_span(device.name), threads=device.threads)
+    if found := condition(run):
+        machine = _("{machine}, {condition}").format(machine=machine, condition=found.label)
     if not recorded:
         return machine
     return _("{machine}, on {day}").format(machine=machine, day=code_span(run.header.created[:10]))
 
 
-def evidence_row(kind: Evidence, how: str, *, key: str) -> None:
-    """The label and the answer to "how was this number made?", on one line."""
+def evidence_row(kind: Evidence, how: str, *, key: str, found: Condition | None = None) -> None:
+    """The label and the answer to "how was this number made?", on one line; `found` for the times of one run."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"evidence-{key}"):
-        st.badge(LABELS[kind], icon=_ICONS[kind], color="gray")
+        st.badge(labelled(kind, found), icon=_ICONS[kind], color="gray")
         with st.popover(_("How was this made?"), type="tertiary", key=f"how-{key}"):
-            st.markdown(f"**{LABELS[kind].capitalize()}.** {MEANINGS[kind]}\n\n{how}")
+            said = [f"**{LABELS[kind].capitalize()}.** {MEANINGS[kind]}", found.meaning if found else "", how]
+            st.markdown("\n\n".join(filter(None, said)))

@@ -10,6 +10,7 @@ from engine.account.presets import Hardware
 from engine.account.record import ModelShape
 from engine.account.weight_group import Floats, as_int4, as_int8
 from lessons.filters import decimal_bytes, significant
+from views.engine_words import told
 from views.figure_shared_read import UNITS
 from views.figure_style import GRID, TEXT, Drawn, styled
 from views.palette import COLOURS, Theme
@@ -42,7 +43,7 @@ def bytes_figure(shape: ModelShape, machine: Hardware, theme: Theme) -> Drawn:
             "Weights × bits a weight ÷ 8, every matrix stored alike. Bits a weight: its own, and its part of the scale "
             "(and zero) of its group. The time is the least for a decode step of one sequence at token 500: the larger "
             "of bytes ÷ bandwidth and operations ÷ peak on {machine} ({source}, {dated})."
-        ).format(machine=machine.name, source=machine.source, dated=machine.dated),
+        ).format(machine=machine.name, source=told(machine.source), dated=machine.dated),
         note=_(
             "s: a scale of 16 bits, z: a zero of 16 bits, and how many weights share them. Bits a weight: all counted."
         ),

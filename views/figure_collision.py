@@ -12,7 +12,7 @@ from views.collision_scene import Outcome
 from views.evidence import Evidence
 from views.figure_style import FAINT, Drawn, styled
 from views.palette import COLOURS, Meaning, Theme
-from views.words import _
+from views.words import N_, _
 
 
 def trade_figure(outcomes: Sequence[Outcome], theme: Theme, *, evidence: Evidence, how: str) -> Drawn:
@@ -20,8 +20,8 @@ def trade_figure(outcomes: Sequence[Outcome], theme: Theme, *, evidence: Evidenc
     ordered = sorted(outcomes, key=lambda one: one.chunk or float("inf"))
     labels = [_("whole") if one.chunk is None else f"{one.chunk:,}" for one in ordered]
     lines: list[tuple[str, list[int], Meaning, str, str]] = [
-        (_TTFT, [one.ttft_ns for one in ordered], "prefill", "solid", "circle"),
-        (_STALL, [one.stall_ns for one in ordered], "decode", "dash", "square"),
+        (_(_TTFT), [one.ttft_ns for one in ordered], "prefill", "solid", "circle"),
+        (_(_STALL), [one.stall_ns for one in ordered], "decode", "dash", "square"),
     ]
     figure = go.Figure()
     for name, values, meaning, dash, symbol in lines:
@@ -67,5 +67,5 @@ def _decades(values_ns: Sequence[float]) -> tuple[float, float]:
     return low, max(high, low + 1)
 
 
-_TTFT = _("first token of the long prompt")
-_STALL = _("longest gap of a decoder")
+_TTFT = N_("first token of the long prompt")
+_STALL = N_("longest gap of a decoder")

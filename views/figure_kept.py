@@ -12,7 +12,7 @@ from engine.account.record import LayerType, ModelShape
 from lessons.filters import binary_bytes
 from views.figure_style import FAINT, TEXT, Drawn, styled
 from views.palette import COLOURS, Meaning, Theme
-from views.words import _
+from views.words import N_, _
 
 END = 1 << 18
 """Tokens at the right end: the context of the larger presets."""
@@ -68,7 +68,7 @@ def layers_figure(shape: ModelShape, positions: int, theme: Theme) -> Drawn:
         if layers:
             figure.add_trace(
                 go.Bar(
-                    x=layers, y=[sizes[at - 1] / size for at in layers], name=name,
+                    x=layers, y=[sizes[at - 1] / size for at in layers], name=_(name),
                     marker={
                         "color": COLOURS[theme][meaning],
                         "pattern": {"shape": pattern, "fillmode": "overlay", "size": 6, "solidity": 0.15},
@@ -93,8 +93,8 @@ def layers_figure(shape: ModelShape, positions: int, theme: Theme) -> Drawn:
 _LEGEND = {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "font": {"size": 13}}
 _UNITS = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("bytes", 1))
 _KINDS: tuple[tuple[LayerType, Meaning, str, str], ...] = (
-    ("full_attention", "kv", _("KV cache"), ""),
-    ("linear_attention", "state", _("state"), "/"),
+    ("full_attention", "kv", N_("KV cache"), ""),
+    ("linear_attention", "state", N_("state"), "/"),
 )
 
 
@@ -153,7 +153,7 @@ def _description(shape: ModelShape, positions: int, crossover: int | None) -> st
 
 def _note(shape: ModelShape, crossover: int | None) -> str:
     if crossover is not None:
-        return _("The cache is as large as the state at {n} tokens.").format(n=f"{crossover:,}") + " " + _BOTH_LOG
+        return _("The cache is as large as the state at {n} tokens.").format(n=f"{crossover:,}") + " " + _(_BOTH_LOG)
     if "linear_attention" not in shape.layer_types:
         return _("Every layer of this model is full attention: there is no state, and nothing stays one size.")
     return _("This model has no full-attention layer: it keeps no cache, and what it keeps never grows.")
@@ -168,7 +168,7 @@ def _beyond(shape: ModelShape, positions: int) -> str:
     )
 
 
-_BOTH_LOG = _("Both axes go up in powers, so equal steps are equal factors.")
+_BOTH_LOG = N_("Both axes go up in powers, so equal steps are equal factors.")
 
 
 def _how(shape: ModelShape) -> str:

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from engine.account.metrics import timings
 from engine.account.record import Pass, Phase, Run
 from lessons.filters import milliseconds
+from views.conditions import condition
 from views.evidence import source_line, timing_evidence
 from views.figure_style import FAINT, ON_COLOUR, Drawn, phase_pattern, styled
 from views.palette import COLOURS, Theme
@@ -43,6 +44,7 @@ def passes_figure(run: Run, theme: Theme, *, recorded: bool) -> Drawn:
             "The blocks are those times, to scale. {source}."
         ).format(source=source_line(run, recorded=recorded)),
         table=_table(run.passes),
+        found=condition(run),
     )
 
 

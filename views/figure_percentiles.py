@@ -14,7 +14,7 @@ from lessons.filters import milliseconds
 from views.evidence import Evidence
 from views.figure_style import FAINT, TEXT, Drawn, styled
 from views.palette import COLOURS, Meaning, Theme
-from views.words import _
+from views.words import N_, Words, _
 
 ROW_PX = 40
 MARKS = (("p50", "circle"), ("p90", "diamond"), ("p99", "square"), ("max", "x"))
@@ -94,7 +94,7 @@ def _draw(figure: go.Figure, panel: Panel, place: int, theme: Theme, span: tuple
         )  # fmt: skip
 
 
-_MARK_WORDS = {"p50": "p50", "p90": "p90", "p99": "p99", "max": _("worst")}
+_MARK_WORDS = Words({"p50": "p50", "p90": "p90", "p99": "p99", "max": N_("worst")})
 
 
 def _ms(value_ns: float | None) -> float | None:

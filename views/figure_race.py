@@ -7,6 +7,7 @@ from plotly.subplots import make_subplots
 
 from engine.account.record import Pass, Phase, Run
 from lessons.filters import milliseconds, significant
+from views.conditions import condition_of_both
 from views.evidence import source_line, timing_evidence
 from views.figure_style import FAINT, ON_COLOUR, TEXT, Drawn, phase_pattern, styled
 from views.palette import COLOURS, Theme
@@ -47,6 +48,7 @@ def race_figure(first: Run, second: Run, theme: Theme, *, recorded: bool) -> Dra
             "left out: both lanes begin with their first pass. {source}."
         ).format(source=source_line(first, recorded=recorded)),
         table=_table(runs),
+        found=condition_of_both(first, second),
     )
 
 

@@ -6,14 +6,15 @@ import plotly.graph_objects as go
 
 from engine.account.what_if import BATCHES, Asked, Step, decode_step
 from lessons.filters import decimal_bytes, significant
+from views.engine_words import told
 from views.figure_style import Drawn, styled
 from views.palette import COLOURS, Meaning, Theme
-from views.words import _
+from views.words import N_, _
 
 _PARTS: tuple[tuple[Meaning, str, str], ...] = (
-    ("kv", _("KV cache"), ""),
-    ("state", _("state"), "/"),
-    ("weights", _("weights"), "x"),
+    ("kv", N_("KV cache"), ""),
+    ("state", N_("state"), "/"),
+    ("weights", N_("weights"), "x"),
 )
 """Meaning, name and pattern, from the bottom up: what stays lies below, what sharing takes away on top."""
 
@@ -26,7 +27,8 @@ def shared_read_figure(asked: Asked, theme: Theme) -> Drawn:
     top = max(step.cost.n_bytes / step.batch for step in steps)
     unit, size = next(one for one in UNITS if top >= one[1])
     figure = styled(go.Figure(), theme, height=320)
-    for meaning, name, pattern in _PARTS:
+    for meaning, message, pattern in _PARTS:
+        name = _(message)
         heights = [_part(step, meaning) / step.batch / size for step in steps]
         if any(heights):
             figure.add_trace(
@@ -65,7 +67,7 @@ def how(asked: Asked) -> str:
     ).format(
         bandwidth=significant(asked.hardware.bandwidth_bytes_per_s / 1e9),
         peak=significant(asked.hardware.flops_per_s / 1e12), machine=asked.hardware.name,
-        source=asked.hardware.source, dated=asked.hardware.dated,
+        source=told(asked.hardware.source), dated=asked.hardware.dated,
     )  # fmt: skip
 
 

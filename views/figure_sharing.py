@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from views.evidence import Evidence
 from views.figure_style import TEXT, Drawn, styled
 from views.palette import COLOURS, Theme
-from views.words import _
+from views.words import N_, _
 
 Rates = Sequence[tuple[int, float, float]]
 """(how many at once, tokens a second of all, tokens a second of each)."""
@@ -19,7 +19,7 @@ def sharing_figure(rates: Rates, own: Rates, theme: Theme, *, evidence: Evidence
     """Two lines from the kept measurement and the visitor's own points, if there are any, as stars."""
     figure = go.Figure()
     colour = COLOURS[theme]["decode"]
-    for place, name, dash, symbol in ((1, _ALL, "solid", "circle"), (2, _EACH, "dot", "square")):
+    for place, name, dash, symbol in ((1, _(_ALL), "solid", "circle"), (2, _(_EACH), "dot", "square")):
         figure.add_trace(
             go.Scatter(
                 x=[one[0] for one in rates], y=[one[place] for one in rates], name=name, mode="lines+markers",
@@ -61,5 +61,5 @@ def sharing_figure(rates: Rates, own: Rates, theme: Theme, *, evidence: Evidence
     )
 
 
-_ALL = _("all together")
-_EACH = _("each of them")
+_ALL = N_("all together")
+_EACH = N_("each of them")

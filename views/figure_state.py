@@ -15,7 +15,7 @@ from views.figure_style import FAINT, TEXT, Drawn, styled
 from views.palette import COLOURS, Theme
 from views.safe_text import code_span, plotly_text, token_label
 from views.state_changes import LONGEST_HALF_LIFE, HeadKeeps, changes, heads_keep, longest
-from views.words import _
+from views.words import N_, _
 
 MARKED = (50, 500)
 """Distances, in tokens, that the lesson asks about."""
@@ -114,7 +114,7 @@ def changes_figure(trace: TraceRecord, theme: Theme, *, recorded: bool) -> Drawn
         ),
         description=_("Bars for {n} tokens: how much of the state each faded, erased and wrote.").format(n=len(told)),
         evidence="recorded" if recorded else "instrumented",
-        how=_HOW_CHANGES,
+        how=_(_HOW_CHANGES),
         table={
             _("token"): labels,
             _("state found"): [round(one.before, 4) for one in told],
@@ -125,7 +125,7 @@ def changes_figure(trace: TraceRecord, theme: Theme, *, recorded: bool) -> Drawn
     )
 
 
-_HOW_CHANGES = _(
+_HOW_CHANGES = N_(
     "The head's state was copied out after every token of an instrumented second pass, rounded to 8 bits a number. "
     "Each bar is the length (root of the sum of squares) of one part of the change. Faded: one minus the decay, times "
     "the state. Then the delta rule takes out what the state holds for this token's key, as far as the write strength "

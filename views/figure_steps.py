@@ -16,10 +16,11 @@ from plotly.subplots import make_subplots
 from engine.account.step_record import StepRow
 from lessons.filters import milliseconds
 from lessons.playback import Playback
+from views.engine_words import told
 from views.evidence import Evidence
 from views.figure_style import FAINT, ON_COLOUR, TEXT, Drawn, phase_pattern, styled
 from views.palette import COLOURS, Theme
-from views.words import _
+from views.words import N_, Words, _
 
 Doing = Literal["waits", "prefill", "decode"]
 DOINGS: tuple[Doing, ...] = ("waits", "prefill", "decode")
@@ -81,7 +82,7 @@ def steps_figure(
     evidence: Evidence,
     how: str,
     title: str,
-    since: str = _("ms since the first request came"),
+    since: str | None = None,
 ) -> Drawn:
     """One playback or several under each other. `own` are the tickets of the visitor's requests, `since` says what the
     clock counts from.
@@ -103,7 +104,7 @@ def steps_figure(
     )  # fmt: skip
     end_ms = max((one.end_ns for one in playbacks), default=0) / 1e6
     figure.update_xaxes(range=[0, end_ms * 1.02 or 1.0])
-    figure.update_xaxes(title_text=since, row=len(playbacks), col=1)
+    figure.update_xaxes(title_text=since or _("ms since the first request came"), row=len(playbacks), col=1)
     for place, one in enumerate(playbacks, start=1):
         labels = [row_label(ticket, own) for ticket in _shown(one)]
         figure.update_yaxes(
@@ -145,7 +146,7 @@ def _blocks(one: Playback, theme: Theme, own: Collection[int], *, legend: bool) 
             y=[row_label(part.ticket, own) for part in parts],
             width=0.22 if doing == "waits" else 0.82,
             marker=_marker(doing, theme, separate=n_parts <= SEPARATE),
-            customdata=[[part.ticket, part.n_steps, part.n_tokens, part.reason] for part in parts],
+            customdata=[[part.ticket, part.n_steps, part.n_tokens, told(part.reason)] for part in parts],
             hovertemplate=_HOVER[doing] + "<extra></extra>",
         )  # fmt: skip
 
@@ -157,12 +158,14 @@ def _marker(doing: Doing, theme: Theme, *, separate: bool) -> dict[str, Any]:
     return {"color": COLOURS[theme][doing], "line": line, "pattern": phase_pattern(doing)}
 
 
-_NAMES: dict[Doing, str] = {"waits": _("waits"), "prefill": _("prefill"), "decode": _("decode")}
-_HOVER: dict[Doing, str] = {
-    "waits": _("#%{customdata[0]} waits %{x:.2f} ms<br>%{customdata[3]}"),
-    "prefill": _("#%{customdata[0]} prefill, %{x:.2f} ms<br>steps: %{customdata[1]}, tokens in: %{customdata[2]}"),
-    "decode": _("#%{customdata[0]} decode, %{x:.2f} ms<br>steps: %{customdata[1]}, tokens in: %{customdata[2]}"),
-}
+_NAMES: Words[Doing] = Words({"waits": N_("waits"), "prefill": N_("prefill"), "decode": N_("decode")})
+_HOVER: Words[Doing] = Words(
+    {
+        "waits": N_("#%{customdata[0]} waits %{x:.2f} ms<br>%{customdata[3]}"),
+        "prefill": N_("#%{customdata[0]} prefill, %{x:.2f} ms<br>steps: %{customdata[1]}, tokens in: %{customdata[2]}"),
+        "decode": N_("#%{customdata[0]} decode, %{x:.2f} ms<br>steps: %{customdata[1]}, tokens in: %{customdata[2]}"),
+    }
+)
 
 
 def describe(playbacks: Sequence[Playback]) -> str:
@@ -215,4 +218,4 @@ def waits_in_words(row: StepRow) -> str:
         (reason, [f"#{wait.ticket}" for wait in same])
         for reason, same in groupby(row.waiting, lambda wait: wait.reason)
     ]
-    return "; ".join(f"{', '.join(tickets)}: {reason}" for reason, tickets in by_reason)
+    return "; ".join(f"{', '.join(tickets)}: {told(reason)}" for reason, tickets in by_reason)

@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from engine.account.record import Phase
+from views.conditions import Condition
 from views.evidence import Evidence, evidence_row
 from views.palette import Theme
 from views.words import _
@@ -46,6 +47,8 @@ class Drawn:
     """The same numbers as columns."""
     note: str = ""
     """A line under the figure that belongs to reading it."""
+    found: Condition | None = None
+    """Whether its times were taken alone or under load; None where it is not about the times of one run."""
 
 
 def phase_pattern(phase: Phase) -> dict[str, Any]:
@@ -84,6 +87,6 @@ def show(drawn: Drawn, *, key: str) -> None:
     )  # fmt: skip
     if drawn.note:
         st.caption(drawn.note)
-    evidence_row(drawn.evidence, drawn.how, key=key)
+    evidence_row(drawn.evidence, drawn.how, key=key, found=drawn.found)
     with st.expander(_("The numbers as a table"), key=f"table-{key}"):
         st.dataframe(pd.DataFrame(dict(drawn.table)), hide_index=True, width="stretch")

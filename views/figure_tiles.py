@@ -11,7 +11,7 @@ from engine.account.attention_traffic import Heads, Traffic
 from lessons.filters import binary_bytes
 from views.figure_style import FAINT, GRID, TEXT, Drawn, styled
 from views.palette import BACKGROUND, COLOURS, Theme
-from views.words import _
+from views.words import N_, _
 
 NOT_YET, BEFORE, NOW = 1, 2, 3
 """What a tile of keys is at one turn of the loop; one that is never read is None."""
@@ -128,7 +128,7 @@ def bytes_figure(tiling: Tiling, heads: Heads, theme: Theme) -> Drawn:
         fill = COLOURS[theme]["kv"] if colour == "kv" else FAINT[theme]
         figure.add_trace(
             go.Bar(
-                y=names, x=[one / size for one in held], name=label, orientation="h",
+                y=names, x=[one / size for one in held], name=_(label), orientation="h",
                 marker={"color": fill, "pattern": {"shape": pattern, "fillmode": "overlay", "size": 7}},
                 customdata=[binary_bytes(one) for one in held], hovertemplate="%{customdata}",
             )
@@ -160,7 +160,7 @@ def bytes_figure(tiling: Tiling, heads: Heads, theme: Theme) -> Drawn:
         how="",
         table={
             _("way"): names,
-            **{label: [sum(getattr(one, part) for part in parts) for one in moved.values()]
+            **{_(label): [sum(getattr(one, part) for part in parts) for one in moved.values()]
                for label, _colour, _pattern, parts in _PARTS},
             _("bytes in all"): [one.total for one in moved.values()],
         },
@@ -168,9 +168,9 @@ def bytes_figure(tiling: Tiling, heads: Heads, theme: Theme) -> Drawn:
 
 
 _PARTS = (
-    (_("keys and values"), "kv", "", ("keys", "values")),
-    (_("scores"), "faint", "x", ("scores",)),
-    (_("queries, gates, outputs, tables"), "faint", "", ("queries", "gate", "output", "tables")),
+    (N_("keys and values"), "kv", "", ("keys", "values")),
+    (N_("scores"), "faint", "x", ("scores",)),
+    (N_("queries, gates, outputs, tables"), "faint", "", ("queries", "gate", "output", "tables")),
 )
 """Legend, colour, pattern and the parts of a `Traffic` that it stands for."""
 

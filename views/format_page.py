@@ -78,7 +78,7 @@ def _elsewhere(lesson: Lesson, block: Block) -> str | None:
 
 def _rules(directive: Directive) -> str:
     """Purpose, argument and settings of a directive, from the checker's table."""
-    told = [directive.purpose]
+    told = [_(directive.purpose)]
     if directive.argument == "id":
         told.append(_("After the name stands an id."))
     elif directive.argument == "choice" and len(directive.choices) <= 4:
@@ -106,7 +106,12 @@ def _instruments() -> None:
     st.markdown(_("`:::instrument NAME`. A setting must match its pattern; what it publishes is a name in prose."))
     columns = [_("name"), _("what it shows"), _("settings"), _("publishes")]
     rows = [
-        (name, one.purpose, "\n".join(f"{key}: {form}" for key, form in one.settings.items()), ", ".join(one.publishes))
+        (
+            name,
+            _(one.purpose),
+            "\n".join(f"{key}: {form}" for key, form in one.settings.items()),
+            ", ".join(one.publishes),
+        )
         for name, one in INSTRUMENTS.items()
     ]
     st.dataframe(pd.DataFrame(rows, columns=columns), hide_index=True)

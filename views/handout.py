@@ -16,6 +16,7 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from engine.account.record import Pass, Run
+from lessons.catalogue import language_of
 from lessons.code_source import SourceError, excerpt
 from lessons.filters import binary_bytes, significant
 from lessons.glossary import glossary, marked
@@ -30,15 +31,20 @@ from views.metrics import readings
 from views.prose import filled
 from views.recorded_lesson import RecordedLesson
 from views.safe_text import token_label
-from views.words import _
+from views.words import N_, Words, _, language, speaking_as
 
-DEPTHS = {"concept": _("In words"), "maths": _("In formulas"), "code": _("In code")}
+DEPTHS = Words({"concept": N_("In words"), "maths": N_("In formulas"), "code": N_("In code")})
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def handout(lesson: Lesson) -> str:
-    """The whole document."""
+    """The whole document, in the lesson's own language."""
+    with speaking_as(language_of(lesson)):
+        return _document(lesson)
+
+
+def _document(lesson: Lesson) -> str:
     recorded = RecordedLesson.of(lesson)
     number = _("Lesson {number}").format(number=lesson.number)
     body = [
@@ -50,7 +56,7 @@ def handout(lesson: Lesson) -> str:
         _answers(recorded),
     ]
     return (
-        f"<!doctype html>\n<html lang='{escape(lesson.path.parent.name)}'><head><meta charset='utf-8'>"
+        f"<!doctype html>\n<html lang='{language()}'><head><meta charset='utf-8'>"
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         "<meta name='viewport' content='width=device-width'>"
         f"<title>{escape(number)}: {escape(lesson.front.title)}</title><style>{STYLE}</style></head>"
@@ -185,7 +191,8 @@ def _instrument(block: Block, _recorded: RecordedLesson) -> str:
     shown = INSTRUMENTS.get("trace" if block.name == "trace" else block.argument)
     if shown is None:
         return ""
-    return f"<p class='aside'>{escape(_('On the page:'))} <em>{escape(shown.title)}</em>. {escape(shown.purpose)}</p>"
+    title, purpose = escape(_(shown.title)), escape(_(shown.purpose))
+    return f"<p class='aside'>{escape(_('On the page:'))} <em>{title}</em>. {purpose}</p>"
 
 
 def _depth(block: Block, recorded: RecordedLesson) -> str:
@@ -212,7 +219,7 @@ def _beliefs(recorded: RecordedLesson) -> str:
 
 
 def _terms(lesson: Lesson) -> str:
-    sentences = glossary(lesson.path.parent.name) or glossary()
+    sentences = {**glossary(), **glossary(lesson.path.parent.name)}
     texts = [text for block in lesson.blocks for text in (block.body, *(one.value for one in block.settings))]
     terms = dict.fromkeys(term for text in texts for _offset, term in marked(text) if term in sentences)
     rows = [f"<dt>{escape(term)}</dt><dd>{_markdown().renderInline(sentences[term])}</dd>" for term in terms]

@@ -11,13 +11,15 @@ from lessons.filters import binary_bytes, significant
 from views.evidence import evidence_row
 from views.kernel_recordings import attention_bytes
 from views.safe_text import code_span
-from views.words import _
+from views.words import N_, Words, _
 
-WAYS = {
-    "written_out": _("scores written out"),
-    "one_query": _("one query at a time"),
-    "tiled": _("tiles, as the kernel chooses them"),
-}
+WAYS = Words(
+    {
+        "written_out": N_("scores written out"),
+        "one_query": N_("one query at a time"),
+        "tiled": N_("tiles, as the kernel chooses them"),
+    }
+)
 
 
 def show_counts(key: str) -> None:

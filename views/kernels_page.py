@@ -58,15 +58,15 @@ def _operations() -> None:
     if key not in st.session_state and linked in by_key:
         st.session_state[key] = linked
     chosen = st.selectbox(
-        _("Operation"), list(by_key), format_func=lambda name: by_key[name].title, key=key, persist_state="session"
+        _("Operation"), list(by_key), format_func=lambda name: _(by_key[name].title), key=key, persist_state="session"
     )
     st.query_params["operation"] = chosen
     _pair(by_key[chosen])
 
 
 def _pair(pair: Pair) -> None:
-    why = pair.why if pair.why.endswith(".") else f"{pair.why}."
-    st.markdown(f"> {why}")
+    why = _(pair.why)
+    st.markdown(f"> {why if why.endswith('.') else f'{why}.'}")
     with st.expander(_("The derivation, from the head of the kernel's file"), key=f"{PAGE}-derivation"):
         st.code(derivation(pair), language=None, wrap_lines=True)
     # Side by side where a line of code has room, else one above the other.

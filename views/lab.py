@@ -6,34 +6,41 @@ import streamlit as st
 
 from lessons import catalogue
 from lessons.instruments import INSTRUMENTS
-from views.asking import begin, show_engine_notice, show_refusal
+from views.asking import begin, show_engine_notice
 from views.instruments import show_instrument
+from views.model_fetching import show_fetching
+from views.outside import outside_chosen, show_outside
 from views.page_state import PageState
 from views.picture import show_flipbook
 from views.run_form import lab_form, note_unfamiliar
+from views.run_refused import show_refusal
 from views.safe_text import code_span
 from views.scene import Scene, scene_of
 from views.serving_form import show_serving
 from views.site import LAB, LAB_SETTINGS
-from views.words import _
+from views.words import _, language
 
 
 def show_lab() -> None:
     """Draw the Lab: the form, then the run in view with everything that can be said of it."""
+    if outside_chosen():
+        show_outside()
+        return
     page = PageState(LAB, LAB_SETTINGS)
     problems = page.open()
-    example = catalogue.lessons()[0].front
+    example = catalogue.lessons(language())[0].front
     st.markdown(_("One prompt, every setting, every instrument. Until you run something, a recording is on the page."))
     for problem in problems:
         st.warning(problem)
     scene = scene_of(page, example.recording)
     asked = lab_form(scene, example.prompt)
-    note_unfamiliar(st.session_state[page.key("prompt")], example.model)
+    note_unfamiliar(st.session_state[page.key("prompt")], st.session_state.get(page.key("model")) or example.model)
     if asked is not None:
         begin(page, asked, replaces=scene)
         st.rerun()
-    show_refusal(page)
+    show_refusal(page, lambda again: begin(page, again, replaces=None))
     show_engine_notice()
+    show_fetching()
     _chosen_instrument(scene)
     _on_the_run(scene)
 
@@ -53,15 +60,15 @@ def _chosen_instrument(scene: Scene) -> None:
         st.session_state[key] = st.session_state[scene.page.key("linked")] = linked
     chosen = st.selectbox(
         _("Instruments"), choices, index=None, key=key, persist_state="session",
-        format_func=lambda name: INSTRUMENTS[name].title, placeholder=_("Choose an instrument"),
+        format_func=lambda name: _(INSTRUMENTS[name].title), placeholder=_("Choose an instrument"),
     )  # fmt: skip
     if chosen != linked:
         _forget_linked()
     st.session_state[scene.page.key("linked")] = chosen
     if chosen is not None:
         st.query_params["instrument"] = chosen
-        st.header(INSTRUMENTS[chosen].title, anchor="instrument")
-        st.caption(INSTRUMENTS[chosen].purpose)
+        st.header(_(INSTRUMENTS[chosen].title), anchor="instrument")
+        st.caption(_(INSTRUMENTS[chosen].purpose))
         show_instrument(chosen, scene, _linked_settings(chosen), f"{scene.page.name}-chosen-{chosen}")
 
 

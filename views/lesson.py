@@ -5,23 +5,27 @@ What a person does in the picture, the trace or a check redraws only that: those
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import streamlit as st
 
+from lessons.catalogue import language_of
 from lessons.code_source import SourceError, excerpt
+from lessons.expressions import Value
 from lessons.questions import Question
 from lessons.structure import Block, Lesson
-from views import attempts, presenting
+from views import attempts, class_here, presenting
 from views.asking import (
     ask_for_run,
     begin_other,
     begin_pending,
     is_pending,
     pending_new_tokens,
-    show_refusal,
     watch_other,
 )
+from views.class_ballot import show_ballot
+from views.class_join import show_seat
+from views.class_panel import open_revealed, run_it_now, show_panel, show_result
 from views.course import show_neighbours
 from views.instruments import show_instrument
 from views.page_state import PageState
@@ -30,9 +34,9 @@ from views.prose import filled, show_prose
 from views.questions import ask_guess, committed, show_check, show_comparison
 from views.scene import Scene, lesson_sampling, scene_of
 from views.teaching import show_teaching
-from views.words import _
+from views.words import LANGUAGES, N_, Words, _, language
 
-DEPTHS = {"concept": _("In words"), "maths": _("In formulas"), "code": _("In code")}
+DEPTHS = Words({"concept": N_("In words"), "maths": N_("In formulas"), "code": N_("In code")})
 
 ALWAYS_OPEN = frozenset({"notes", "sources"})
 """What stands at the end of a lesson whether or not its guess has been made."""
@@ -42,11 +46,14 @@ def show_lesson(lesson: Lesson) -> None:
     """Draw the whole lesson for the visitor's state."""
     page = PageState(lesson.slug, lesson_sampling(lesson))
     problems = page.open()
+    found = class_here.look(presented=presenting.mode() is not None)
     _take_back_guesses(lesson, page)
     scene = scene_of(page, lesson.front.recording, lesson.front.other_recording)
     slides = presenting.slides_of(list(_depths_together(lesson.blocks)))
     match presenting.mode():
         case "stage":
+            if found is not None:
+                open_revealed(lesson, scene, found)
             begin_other(lesson, scene)
             presenting.show_stage(lesson, slides, scene, lambda slide: _on_stage(lesson, slide, scene))
             watch_other(scene)
@@ -54,6 +61,7 @@ def show_lesson(lesson: Lesson) -> None:
             presenting.show_notes(lesson, slides, scene)
         case None:
             _head(lesson)
+            show_seat(found)
             for problem in problems:
                 st.warning(problem)
             begin_other(lesson, scene)
@@ -66,7 +74,7 @@ def _on_stage(lesson: Lesson, slide: list[list[Block]], scene: Scene) -> None:
     """The blocks of one slide; the answer to a run that still goes on waits for its end."""
     first = slide[0][0]
     if first.name == "screen" and _is_shut(lesson, first, scene):
-        _say_when_it_opens(lesson, first)
+        _say_when_it_opens(lesson, first, scene)
         return
     for group in slide:
         show_group(lesson, group, scene)
@@ -80,7 +88,7 @@ def _to_read(lesson: Lesson, scene: Scene) -> None:
         if name == "screen":
             was_shut, shut = shut, _is_shut(lesson, group[0], scene)
             if shut and not was_shut:
-                _say_when_it_opens(lesson, group[0])
+                _say_when_it_opens(lesson, group[0], scene)
         if not shut or name in ALWAYS_OPEN:
             show_group(lesson, group, scene)
 
@@ -89,7 +97,7 @@ def _take_back_guesses(lesson: Lesson, page: PageState) -> None:
     """After a reload, the guesses that the address remembers count as made."""
     for question, answer in page.link.guesses:
         block = lesson.find("predict", question)
-        if block is None or committed(lesson, question):
+        if block is None or attempts.last(lesson.slug, question) is not None:
             continue
         if answer is None or Question.of(block).accepts(answer):
             attempts.keep(lesson.slug, question, answer)
@@ -99,21 +107,47 @@ def _head(lesson: Lesson) -> None:
     about = _("Lesson {number}, about {minutes} minutes").format(number=lesson.number, minutes=lesson.front.minutes)
     st.title(lesson.front.title, anchor=False)
     st.markdown(f"**{lesson.front.question}**  :gray[:small[{about}]]")
+    if language_of(lesson) in LANGUAGES and language_of(lesson) != language():
+        st.caption(_("This lesson has not been translated yet, so here it is in English."))
 
 
 def _guess(lesson: Lesson, block: Block, scene: Scene) -> None:
-    """Asked at once, or, if the box leads to it, when a prompt waits for it or a run is in view already."""
-    if not committed(lesson, block.argument):
-        led_to = any(run.value("asks") == block.argument for run in lesson.named("run"))
-        waiting = is_pending(scene.page)
-        new_tokens = pending_new_tokens(scene.page) or scene.page.link.sampling.max_new_tokens
-        asked = {**scene.values, "asked.new_tokens": new_tokens}
-        due = not led_to or waiting or not scene.recorded
-        if due and (attempt := ask_guess(lesson, block, asked, runs=waiting)):
-            scene.page.keep_guess(attempt.question, attempt.answer)
-            begin_pending(scene.page, lesson)
+    """Asked at once, or, if the box leads to it, when a prompt waits for it or a run is in view already. In a class the
+    vote stands in its place.
+    """
+    new_tokens = pending_new_tokens(scene.page) or scene.page.link.sampling.max_new_tokens
+    asked = {**scene.values, "asked.new_tokens": new_tokens}
+    if not _voted_on(lesson, block, scene, asked):
+        _guess_alone(lesson, block, scene, asked)
+
+
+def _voted_on(lesson: Lesson, block: Block, scene: Scene, asked: Mapping[str, Value]) -> bool:
+    """Draw the question as the class has it, if it has."""
+    found = class_here.here()
+    if found is None or found.phase((lesson.slug, block.argument)) == "revealed":
+        return False
+    if found.seat is None:
+        show_panel(lesson, block, scene, found, large=True)
+        return True
+    if waits := class_here.waits(lesson.slug, block.argument):
+        show_ballot(lesson, block, asked, found)
+        if is_pending(scene.page):
+            st.caption(_("Your prompt runs when the answer is out."))
+    return waits
+
+
+def _guess_alone(lesson: Lesson, block: Block, scene: Scene, asked: Mapping[str, Value]) -> None:
+    led_to = any(run.value("asks") == block.argument for run in lesson.named("run"))
+    waiting = is_pending(scene.page)
+    if committed(lesson, block.argument):
+        if led_to and run_it_now(lesson, block, scene):
             st.rerun()
-    show_refusal(scene.page)
+        return
+    due = not led_to or waiting or not scene.recorded
+    if due and (attempt := ask_guess(lesson, block, asked, runs=waiting)):
+        scene.page.keep_guess(attempt.question, attempt.answer)
+        begin_pending(scene.page, lesson)
+        st.rerun()
 
 
 def _depths_together(blocks: Sequence[Block]) -> Iterator[list[Block]]:
@@ -135,8 +169,11 @@ def _is_shut(lesson: Lesson, screen: Block, scene: Scene) -> bool:
     return after is not None and not (committed(lesson, after) and settled)
 
 
-def _say_when_it_opens(lesson: Lesson, screen: Block) -> None:
-    if committed(lesson, screen.value("after") or ""):
+def _say_when_it_opens(lesson: Lesson, screen: Block, scene: Scene) -> None:
+    after = screen.value("after") or ""
+    if class_here.waits(lesson.slug, after):
+        _in_class(lesson, after, scene)
+    elif committed(lesson, after):
         st.caption(_("What happened, and why, appears here when the run has ended."))
     elif lesson.named("run"):
         st.caption(_("What happened, and why, appears here when you have made your guess and run it."))
@@ -156,6 +193,24 @@ def show_group(lesson: Lesson, group: list[Block], scene: Scene) -> None:
 def _picture(lesson: Lesson, _block: Block, scene: Scene) -> None:
     guesses = [one.argument for one in lesson.named("predict")]
     show_flipbook(scene, told=all(committed(lesson, one) for one in guesses))
+
+
+def _compared(lesson: Lesson, block: Block, scene: Scene) -> None:
+    """On a teacher's stage the class has guessed, not the teacher."""
+    found, predicted = class_here.here(), lesson.find("predict", block.argument)
+    voted = found is not None and found.seat is None and found.phase((lesson.slug, block.argument)) == "revealed"
+    if voted and found is not None and predicted is not None:
+        show_result(lesson, predicted, scene, found, large=True)
+    show_comparison(lesson, block, scene, own=not voted)
+
+
+def _in_class(lesson: Lesson, question: str, scene: Scene) -> None:
+    """In the place of an answer that the class still votes on: on the stage the votes, else what it waits for."""
+    found, block = class_here.here(), lesson.find("predict", question)
+    if found is not None and found.seat is None and block is not None:
+        show_panel(lesson, block, scene, found, large=True)
+    else:
+        st.caption(_("What happened, and why, appears here when your teacher opens the answer."))
 
 
 def _words(block: Block, scene: Scene) -> None:
@@ -200,7 +255,7 @@ _SHOWN: dict[str, Callable[[Lesson, Block, Scene], None]] = {
     "screen": lambda _lesson, block, scene: _words(block, scene),
     "prose": lambda _lesson, block, scene: _words(block, scene),
     "flipbook": _picture,
-    "compare": show_comparison,
+    "compare": _compared,
     "instrument": lambda _lesson, block, scene: _instrument(
         block.argument, block, scene, f"{scene.page.name}-{block.argument}-{block.line}"
     ),

@@ -32,6 +32,7 @@ MAX_STEP = 1_000_000
 
 _GUESS = re.compile(r"([a-z0-9][a-z0-9-]{0,39}):(-|[0-9]{1,12}(?:\.[0-9]{1,9})?|[a-z][a-z0-9-]{0,39})")
 _RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 AS_USUAL = Serving()
 
@@ -52,6 +53,8 @@ class Link:
     """Question and answer of each guess made; the answer is None where one went on without."""
     serving: Serving = AS_USUAL
     """How a run asked for in the Lab is served. Guesses are looked up in the text; a draft model is in no link."""
+    model: str | None = None
+    """The model that a run in the Lab is asked of; None: the engine's own."""
 
 
 class _BadParameter(ValueError):
@@ -92,6 +95,7 @@ def read_link(params: Mapping[str, str], default: Sampling) -> tuple[Link, list[
             take("reuse", _flag, False),
             take("weights", _weights, None),
         ),
+        model=take("model", _model, None),
     )
     if link.serving.cache == "recomputed" and (link.serving.drafts != "none" or link.serving.reuse_prefix):
         problems.append(
@@ -143,6 +147,8 @@ def write_link(link: Link, default: Sampling) -> dict[str, str]:
         params["reuse"] = "1"
     if link.serving.weights is not None:
         params["weights"] = link.serving.weights
+    if link.model is not None:
+        params["model"] = link.model
     return params
 
 
@@ -227,6 +233,12 @@ def _answer(text: str) -> Answer | None:
         return None
     if text[0].isdecimal():
         return float(text) if "." in text else int(text)
+    return text
+
+
+def _model(text: str) -> str:
+    if not _MODEL.fullmatch(text):
+        raise _BadParameter(_("is not the name of a model"))
     return text
 
 

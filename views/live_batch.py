@@ -16,11 +16,11 @@ from lessons.playback import Playback
 from views import engine_calls
 from views.figure_steps import steps_figure
 from views.figure_style import show
-from views.links import Link
+from views.live_table import basis_words, batch_columns, live_table, own_tickets
 from views.safe_text import plain
 from views.theme import current_theme
 from views.what_if_load import policy_in_words
-from views.words import _
+from views.words import N_, _
 
 EVERY_S = 1.0
 IDLE_EVERY_S = 4.0
@@ -31,7 +31,7 @@ SPAN_NS = 5_000_000_000
 COPIES, NEW_TOKENS = 8, 300
 PROMPT = "Once upon a time, there was a"
 _SENT, _BUSY, _REFUSED = "serving.sent", "serving.busy", "serving.refused"
-_NEXT, _TICKETS = "serving.next", "serving.tickets"
+_NEXT = "serving.next"
 
 
 def show_live() -> None:
@@ -56,7 +56,7 @@ def _send() -> None:
     st.session_state[_REFUSED] = None
     for seed in range(COPIES):
         sampling = Sampling(temperature=0.7, seed=seed, max_new_tokens=NEW_TOKENS, ignore_eos=True)
-        started = engine_calls.start_run(PROMPT, sampling)
+        started = engine_calls.start_run(PROMPT, sampling, at_once=COPIES)
         if started.run_id is None:
             st.session_state[_REFUSED] = started.problem
             break
@@ -68,31 +68,33 @@ def _send() -> None:
 def _look() -> None:
     """One look. When work begins or ends, the whole page is drawn again, with another interval."""
     try:
-        client = engine_calls.engine_link().client
-        rows = client.batch()
         steps, policy = _steps()
+        table = live_table()
     except (EngineUnavailable, EngineRefused):
+        table = None
+    if table is None:
         st.info(plain(engine_calls.engine_notice() or _("The engine does not answer now.")))
         return
+    rows = table.rows
     busy = bool(rows)
     if busy != bool(st.session_state.get(_BUSY)):
         st.session_state[_BUSY] = busy
         if not busy:
             _read_sent()
         st.rerun()
-    own = own_tickets()
+    own = own_tickets(rows)
     _table(rows, own)
     if steps:
         drawn = steps_figure(
             [last_steps(steps, policy)], current_theme(), own=own & {s.ticket for row in steps for s in row.shares},
-            evidence="measured", how=_HOW, title=_("The last steps of this engine"),
+            evidence="measured", how=_(_HOW), title=_("The last steps of this engine"),
             since=_("ms since the first of these steps"),
         )  # fmt: skip
         show(drawn, key="serving-steps")
     st.markdown(f"**{_('Policy')}.** {policy_in_words(policy)}")
 
 
-_HOW = _(
+_HOW = N_(
     "The engine notes when each step began and ended, who took part, the memory in use and why whoever waited did. A "
     "request appears from the first of these steps that names it. Numbers are the engine's own count of requests."
 )
@@ -120,17 +122,6 @@ def last_steps(rows: list[StepRow], policy: Policy) -> Playback:
     return Playback(name, policy, recent, dict(sorted(seen.items())), {}).moved(recent[0].start_ns)
 
 
-def own_tickets() -> set[int]:
-    """The engine's numbers of this visitor's requests, on whichever page they were started; each is looked up once."""
-    links = [value for value in st.session_state.values() if isinstance(value, Link)]
-    run_ids = {one for link in links for one in (link.run, link.other) if one} | set(st.session_state.get(_SENT, []))
-    known: dict[str, int | None] = st.session_state.setdefault(_TICKETS, {})
-    for run_id in run_ids - set(known):
-        run = engine_calls.find_run(run_id).run
-        known[run_id] = run.header.ticket if run is not None else None
-    return {ticket for run_id in run_ids if (ticket := known[run_id]) is not None}
-
-
 def _read_sent() -> None:
     """Read what was sent from here once it has ended, so that the app keeps it."""
     for run_id in st.session_state.get(_SENT, []):
@@ -141,16 +132,6 @@ def _table(rows: list[BatchRow], own: Collection[int]) -> None:
     if not rows:
         st.caption(_("Nothing runs now."))
         return
-    st.dataframe(pd.DataFrame(batch_table(rows, own)), hide_index=True, width="stretch", key="serving-batch")
-
-
-def batch_table(rows: list[BatchRow], own: Collection[int]) -> dict[str, list[object]]:
-    """The live requests as columns, those of this visitor marked."""
-    return {
-        _("request"): [f"▶ {_('you')} #{one.ticket}" if one.ticket in own else f"#{one.ticket}" for one in rows],
-        _("next step"): [one.phase or _("waits") for one in rows],
-        _("prompt tokens"): [one.prompt_tokens for one in rows],
-        _("new tokens"): [f"{one.new_tokens} / {one.max_new_tokens}" for one in rows],
-        _("positions held"): [one.positions_held for one in rows],
-        _("waits because"): [one.waiting_for or "" for one in rows],
-    }
+    st.dataframe(pd.DataFrame(batch_columns(rows, own)), hide_index=True, width="stretch", key="serving-batch")
+    if basis := basis_words(rows):
+        st.caption(basis)

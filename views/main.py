@@ -17,22 +17,26 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from lessons.catalogue import lessons  # noqa: E402  (needs the path)
-from views import presenting  # noqa: E402  (needs the path)
+from views import language, presenting  # noqa: E402  (needs the path)
 from views.site import lesson_page, sections  # noqa: E402  (needs the path)
-from views.words import _  # noqa: E402
 
 
 def enter() -> None:
     """The front door leads to the first lesson, under the lesson's own address."""
-    first = lessons()[0]
+    first = lessons()[0]  # in whichever language: its address is the same in all
     st.switch_page(lesson_page(first), query_params=st.query_params.to_dict())
 
 
-st.set_page_config(page_title=_("Two Speeds"), page_icon="🎞️", layout="wide", initial_sidebar_state=270)
+language.settle()
+st.set_page_config(page_title="Two Speeds", page_icon="🎞️", layout="wide", initial_sidebar_state=270)
 presented = presenting.mode() is not None
 if not presented:
     st.logo(ROOT / "views" / "assets" / "logo.svg", size="medium")
-door = st.Page(enter, title=_("Two Speeds"), url_path="start", default=True, visibility="hidden")
+door = st.Page(enter, title="Two Speeds", url_path="start", default=True, visibility="hidden")
 page = st.navigation({"": [door], **sections()}, position="hidden" if presented else "sidebar")
+language.tell_document()
+if not presented:
+    with st.sidebar:
+        language.choose()
 st.session_state["address"] = page.url_path
 page.run()

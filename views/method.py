@@ -13,9 +13,11 @@ from engine.serve.client import EngineRefused, EngineUnavailable
 from lessons.filters import binary_bytes
 from views.engine_calls import engine_notice
 from views.engine_link import engine_link
+from views.engines_elsewhere import show_elsewhere, show_outside_setting
 from views.evidence import LABELS, MEANINGS
+from views.language_notes import show_languages
 from views.safe_text import code_span, plain
-from views.words import _
+from views.words import N_, _
 
 PACKAGES = (
     "torch", "transformers", "tokenizers", "safetensors", "streamlit", "plotly", "numpy", "msgspec", "starlette",
@@ -31,16 +33,17 @@ def show_method() -> None:
     st.markdown(_("Every number on this site carries one of these labels."))
     st.markdown("\n".join(f"- **{LABELS[kind]}**: {MEANINGS[kind]}" for kind in LABELS))
     st.header(_("Timings"), anchor="timings")
-    st.markdown(_TIMINGS)
+    st.markdown(_(_TIMINGS))
     st.header(_("What is not measured"), anchor="not-measured")
-    st.markdown(_NOT_MEASURED)
+    st.markdown(_(_NOT_MEASURED))
     st.header(_("This machine"), anchor="machine")
     _machine()
     st.header(_("Software and licences"), anchor="software")
     _software()
+    show_languages()
 
 
-_TIMINGS = _(
+_TIMINGS = N_(
     """
 - The engine is a process of its own. It reads a monotonic clock at the start of every pass, and at its end when the new
   token has been drawn. All times are whole nanoseconds from the moment at which the request arrived.
@@ -55,7 +58,7 @@ _TIMINGS = _(
 """
 )
 
-_NOT_MEASURED = _(
+_NOT_MEASURED = N_(
     """
 - Memory traffic. The bytes that a pass reads and writes are counted from the model's shape, each byte once, whatever
   the processor's caches do.
@@ -70,6 +73,9 @@ def _machine() -> None:
         st.info(plain(notice))
     if engine_link().supervised:
         st.markdown(_("The engine runs here, on {name}.").format(name=code_span(cpu_name())))
+    else:
+        show_elsewhere()
+    show_outside_setting()
     models = _models()
     if models:
         st.dataframe(

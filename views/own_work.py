@@ -14,9 +14,10 @@ from views import attempts, export
 from views.database import KEEP_DAYS
 from views.engine_calls import find_run
 from views.engine_link import engine_link
+from views.privacy import show_privacy
 from views.resume_code import looks_like_a_code
 from views.visitor import attempt_store, browser, resume
-from views.words import _
+from views.words import _, language
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ def show_own_work() -> None:
             _resume_box()
         if code is not None and name is not None:
             _ways_out(name)
+    show_privacy()
 
 
 def _say_what_is_kept(name: str | None) -> None:
@@ -62,7 +64,7 @@ def _say_what_is_kept(name: str | None) -> None:
 
 def _downloads(name: str | None) -> None:
     """The files are made when the button is pressed, not on every visit."""
-    own, course = attempts.attempts(), lessons()
+    own, course = attempts.attempts(), lessons(language())
     runs = attempt_store().runs(name) if name else []
     if own or runs:
         _download(_File(_("All as JSON"), "two-speeds.json", "application/json"),

@@ -16,7 +16,7 @@ from views.links import AS_USUAL, Link, read_link, write_link
 
 KNOWN = (
     "prompt", "new", "temperature", "top_k", "top_p", "seed", "stop", "run", "other", "at", "guess",
-    "cache", "ahead", "reuse",
+    "cache", "ahead", "reuse", "weights", "model",
 )  # fmt: skip
 
 
@@ -55,10 +55,14 @@ class PageState:
         """Whether a link was read since this was last asked: then the boxes are to show what it carries."""
         return bool(st.session_state.pop(self.key("arrived"), False))
 
-    def start_run(self, run_id: str, sampling: Sampling, serving: Serving = AS_USUAL) -> None:
+    def start_run(self, run_id: str, sampling: Sampling, serving: Serving = AS_USUAL, model: str | None = None) -> None:
         """A new run is in view; what a link brought has been used."""
         st.session_state[self.key("problems")] = []
-        self._write(Link(sampling, run=run_id, guesses=self.link.guesses, serving=serving))
+        self._write(Link(sampling, run=run_id, guesses=self.link.guesses, serving=serving, model=model))
+
+    def leave_run(self) -> None:
+        """No run of one's own is in view any more: the page's recording is."""
+        self._write(replace(self.link, run=None, other=None, at=None))
 
     def start_other(self, run_id: str) -> None:
         """The second run stands beside the one in view."""

@@ -7,9 +7,11 @@ from dataclasses import replace
 import streamlit as st
 
 from engine.account.record import Run
+from views import language
 from views.flipbook import flipbook
 from views.links import Link, address, write_link
 from views.page_state import PageState
+from views.run_company import show_company
 from views.scene import Scene, scene_of
 from views.site import LAB, LAB_SETTINGS, lab_page
 from views.words import _
@@ -31,6 +33,7 @@ def show_flipbook(scene: Scene, *, told: bool) -> None:
     st.session_state[scene.page.key("drawn")] = (scene.run_id, scene.ended)
     st.session_state[scene.page.key("drawing")] = True
     st.fragment(_picture, key=scene.page.key("picture"))(scene.page, scene.recording, told)
+    show_company(scene)
 
 
 def _picture(page: PageState, recording: str, told: bool) -> None:
@@ -79,4 +82,8 @@ def _share(scene: Scene, run: Run) -> None:
             if fits
             else _("Your prompt is too long for a link. This one carries the run, the settings and the step in view.")
         )
-        st.code(address(st.context.url, write_link(shared, scene.page.default)), language=None, wrap_lines=True)
+        st.code(
+            address(st.context.url, write_link(shared, scene.page.default) | language.in_link()),
+            language=None,
+            wrap_lines=True,
+        )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
 import streamlit as st
 
+from views.language import in_link
+from views.links import address
 from views.served_files import asset_url
 from views.words import _
 
@@ -63,6 +65,8 @@ class Slides:
     slide: int
     titles: Sequence[str]
     locked: bool = False
+    about: Mapping[str, str] = field(default_factory=dict)
+    """What the address of the speaker's notes carries beside: the class."""
 
 
 @cache
@@ -82,8 +86,8 @@ def presenter(role: Literal["stage", "notes"], slides: Slides) -> int | None:
             "slide": slides.slide,
             "titles": list(slides.titles),
             "locked": slides.locked,
-            "leave": "?",
-            "notes": "?present=notes",
+            "leave": address("", in_link()) or "?",
+            "notes": address("", {"present": "notes", **slides.about} | in_link()),
             "labels": _labels(),
         },
         on_go_change=lambda: None,

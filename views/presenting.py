@@ -12,8 +12,9 @@ import streamlit as st
 
 from lessons.instruments import published_kinds
 from lessons.structure import Block, Lesson
-from views import attempts
+from views import attempts, class_here
 from views.answer_key import answers
+from views.class_panel import show_panels
 from views.presenter import Slides, presenter
 from views.prose import filled
 from views.questions import committed
@@ -45,7 +46,7 @@ _LOCKED = """
 <style>
 :is([data-testid=stForm], [data-testid=stButton], [data-testid=stPopover], [data-testid=stPageLink],
   [data-testid=stExpander], [data-testid=stSelectbox], [data-testid=stSlider], [data-testid=stNumberInput],
-  [data-testid=stRadio]) { display: none; }
+  [data-testid=stRadio], [data-testid=stCheckbox], [data-testid=stDownloadButton]) { display: none; }
 </style>
 """
 
@@ -59,6 +60,11 @@ def mode() -> Mode | None:
 def is_locked() -> bool:
     """Whether the address hides the controls."""
     return st.query_params.get("lock") == "1"
+
+
+def enlarge() -> None:
+    """Large type, and no controls where the address hides them."""
+    st.html(_LARGE % {"texts": _TEXTS} + (_LOCKED if is_locked() else ""))
 
 
 def slides_of(groups: Sequence[Group]) -> list[list[Group]]:
@@ -76,7 +82,7 @@ def slides_of(groups: Sequence[Group]) -> list[list[Group]]:
 def show_stage(lesson: Lesson, slides: list[list[Group]], scene: Scene, draw: Callable[[list[Group]], None]) -> None:
     """One screen in large type, and the bar."""
     number = _slide(len(slides))
-    st.html(_LARGE % {"texts": _TEXTS} + (_LOCKED if is_locked() else ""))
+    enlarge()
     groups = slides[number - 1]
     _open(lesson, groups[0][0])
     if number == 1:
@@ -85,7 +91,9 @@ def show_stage(lesson: Lesson, slides: list[list[Group]], scene: Scene, draw: Ca
     _publish_earlier([group for slide in slides[: number - 1] for group in slide], scene, draw)
     with st.container(key=f"slide-{lesson.slug}-{number}"):
         draw(groups)
-    wanted = presenter("stage", Slides(lesson.slug, number, titles_of(lesson, slides), is_locked()))
+    found = class_here.here()
+    about = {"class": found.one.code} if found else {}
+    wanted = presenter("stage", Slides(lesson.slug, number, titles_of(lesson, slides), is_locked(), about))
     if wanted is not None and wanted != number:
         st.query_params["slide"] = str(wanted)
         st.rerun()
@@ -107,6 +115,8 @@ def show_notes(lesson: Lesson, slides: list[list[Group]], scene: Scene) -> None:
     st.title(_("Notes: {title}").format(title=lesson.front.title), anchor=False)
     presenter("notes", Slides(lesson.slug, 1, titles_of(lesson, slides)))
     st.caption(_("This window moves the one that presents, in the same browser: by the buttons, the arrow keys and B."))
+    if (found := class_here.here()) is not None:
+        show_panels(lesson, scene, found)
     for block in lesson.named("notes"):
         st.markdown(filled(block.body, scene.values))
     st.markdown(answers(lesson))
@@ -127,5 +137,5 @@ def _slide(n_slides: int) -> int:
 def _open(lesson: Lesson, screen: Block) -> None:
     """The speaker has come to an answer: who has not guessed by now goes on without."""
     after = screen.value("after") if screen.name == "screen" else None
-    if after is not None and not committed(lesson, after):
+    if after is not None and not committed(lesson, after) and not class_here.waits(lesson.slug, after):
         attempts.keep(lesson.slug, after, None)

@@ -10,12 +10,13 @@ from lessons.expressions import ExpressionError, Placeholder, Value, placeholder
 from lessons.filters import UNKNOWN, write
 from lessons.glossary import glossary, marked, without_marks
 from views.safe_text import code_span, token_label
+from views.words import _, language
 
 
 def show_prose(text: str, values: Mapping[str, Value], key: str) -> None:
     """A lesson's Markdown, and under it a button for each glossary term that it marks, with the term's sentence."""
     st.markdown(filled(text, values))
-    sentences = glossary()
+    sentences = {**glossary(), **glossary(language())}
     terms = [term for _, term in marked(text) if term in sentences]
     if terms:
         with st.container(horizontal=True, gap="small", key=f"terms-{key}"):
@@ -42,4 +43,4 @@ def _written(found: Placeholder, values: Mapping[str, Value]) -> str:
         return code_span(token_label(value)) if isinstance(value, str) else write(value, found.filters)
     except ExpressionError:
         # The checker names such a fault to the author; a learner sees that the number is missing.
-        return UNKNOWN
+        return _(UNKNOWN)

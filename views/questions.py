@@ -11,7 +11,7 @@ from lessons.expressions import ExpressionError, Value
 from lessons.filters import UNKNOWN, write
 from lessons.questions import Answer, Question
 from lessons.structure import Block, Lesson
-from views import attempts
+from views import attempts, class_here
 from views.attempts import Attempt
 from views.prose import filled, show_prose
 from views.scene import Scene
@@ -19,8 +19,8 @@ from views.words import _
 
 
 def committed(lesson: Lesson, question: str) -> bool:
-    """Whether a guess has been made, or the learner has chosen to go on without one."""
-    return attempts.last(lesson.slug, question) is not None
+    """Whether a guess has been made, or the learner has chosen to go on without one, and no class still votes on it."""
+    return attempts.last(lesson.slug, question) is not None and not class_here.waits(lesson.slug, question)
 
 
 def ask_guess(lesson: Lesson, block: Block, values: Mapping[str, Value], *, runs: bool) -> Attempt | None:
@@ -31,8 +31,8 @@ def ask_guess(lesson: Lesson, block: Block, values: Mapping[str, Value], *, runs
     question = Question.of(block)
     with st.container(border=True, key=f"predict-{lesson.slug}-{question.id}"):
         show_prose(question.text, values, f"{lesson.slug}-{question.id}")
-        with st.form(f"guess-{lesson.slug}-{question.id}", border=False), _row(question):
-            answer = _box(question, f"guess-box-{lesson.slug}-{question.id}", values)
+        with st.form(f"guess-{lesson.slug}-{question.id}", border=False), answer_row(question):
+            answer = answer_box(question, f"guess-box-{lesson.slug}-{question.id}", values)
             with st.container(horizontal=True) if question.options else nullcontext():
                 sure = st.form_submit_button(_("Guess and run") if runs else _("That is my guess"), type="primary")
                 passed = st.form_submit_button(_("Run without a guess") if runs else _("Show it"), type="tertiary")
@@ -44,28 +44,32 @@ def ask_guess(lesson: Lesson, block: Block, values: Mapping[str, Value], *, runs
     return None
 
 
-def show_comparison(lesson: Lesson, block: Block, scene: Scene) -> None:
-    """The guess beside what happened, the text, and the card of the belief that a wrong guess shows."""
+def show_comparison(lesson: Lesson, block: Block, scene: Scene, *, own: bool = True) -> None:
+    """The guess beside what happened, the text, and the card of the belief that a wrong guess shows.
+
+    `own` False: on the stage of a class, whose votes stand there instead of a guess.
+    """
     predicted = lesson.find("predict", block.argument)
     if predicted is None:
         return
     question = Question.of(predicted)
     attempt = attempts.last(lesson.slug, question.id)
     guess = attempt.answer if attempt else None
-    if _asks_the_run(question) and not scene.whole:
+    if asks_the_run(question) and not scene.whole:
         st.info(_("This run was cut short, so it does not answer the question. Run it again to the end."))
         return
     values = scene.values
-    right = _value(question, values)
+    right = right_value(question, values)
     with st.grid(2, min_column_width=150):
-        _beside(_("You said"), question, guess, values, otherwise=_("no guess"))
-        _beside(question.outcome or _("The model ran"), question, right, values, otherwise=UNKNOWN)
+        if own:
+            _beside(_("You said"), question, guess, values, otherwise=_("no guess"))
+        _beside(question.outcome or _("The model ran"), question, right, values, otherwise=_(UNKNOWN))
     if guess is not None and right is not None:
         _judge(lesson, question, guess, values)
     show_prose(block.body, values, f"{lesson.slug}-compare-{question.id}")
 
 
-def _asks_the_run(question: Question) -> bool:
+def asks_the_run(question: Question) -> bool:
     """Whether the right answer comes out of a run, and not of a formula or an instrument."""
     return any(name.startswith(("run.", "other.", "asked.")) for name in question.names)
 
@@ -99,8 +103,8 @@ def _check(lesson: Lesson, block: Block, values: Mapping[str, Value]) -> None:
     key = f"{lesson.slug}-{question.id}"
     with st.container(border=True, key=f"check-{key}"):
         show_prose(question.text, everything, key)
-        with st.form(f"check-form-{key}", border=False), _row(question):
-            answer = _box(question, f"check-box-{key}", everything)
+        with st.form(f"check-form-{key}", border=False), answer_row(question):
+            answer = answer_box(question, f"check-box-{key}", everything)
             sent = st.form_submit_button(_("Check"), type="primary")
         if sent and answer is None:
             st.error(_("Choose one first.") if question.options else _("Type a number first."))
@@ -137,12 +141,12 @@ def _show_card(lesson: Lesson, card: str | None, values: Mapping[str, Value]) ->
         show_prose(block.body, values, f"{lesson.slug}-card-{card}")
 
 
-def _row(question: Question) -> AbstractContextManager[object]:
+def answer_row(question: Question) -> AbstractContextManager[object]:
     """A number's box and its buttons stand on one line, options one under the other."""
     return nullcontext() if question.options else st.container(horizontal=True, vertical_alignment="bottom")
 
 
-def _box(question: Question, key: str, values: Mapping[str, Value]) -> Answer | None:
+def answer_box(question: Question, key: str, values: Mapping[str, Value]) -> Answer | None:
     """The options, or a box that takes numbers within the question's limits; nothing is chosen at first."""
     if question.options:
         label = question.label or _("Your answer")
@@ -159,7 +163,8 @@ def _box(question: Question, key: str, values: Mapping[str, Value]) -> Answer | 
     )  # fmt: skip
 
 
-def _value(question: Question, values: Mapping[str, Value]) -> Value:
+def right_value(question: Question, values: Mapping[str, Value]) -> Value:
+    """What is right for these values; None where that is not known here."""
     try:
         return question.right_value(values)
     except ExpressionError:

@@ -13,6 +13,7 @@ from engine.account.record import Sampling, Serving
 from engine.loop.request import MAX_SEED, MAX_TEMPERATURE
 from views.engine_calls import stop_run
 from views.links import AS_USUAL, MAX_NEW_TOKENS, MAX_TOP_K
+from views.model_picker import fill_model, model_box
 from views.page_state import PageState
 from views.prompt_checks import prompt_problem, unfamiliar
 from views.safe_text import plain
@@ -28,6 +29,8 @@ class Asked:
     prompt: str
     sampling: Sampling
     serving: Serving = AS_USUAL
+    model: str | None = None
+    """None: the engine's own."""
 
 
 def prompt_box(scene: Scene, first_prompt: str) -> Asked | None:
@@ -52,12 +55,13 @@ def lab_form(scene: Scene, first_prompt: str) -> Asked | None:
     key = _filled_prompt(scene, first_prompt)
     with st.form(page.key("ask"), border=True):
         prompt = st.text_area(_("Prompt"), key=key, persist_state="session", height=90)
+        model = model_box(page)
         sampling = _settings(page)
         serving = serving_settings(page)
         with st.container(horizontal=True):
             sent = st.form_submit_button(_("Run it"), type="primary")
             _stop_button(scene)
-    return _checked(Asked(prompt, sampling, serving)) if sent else None
+    return _checked(Asked(prompt, sampling, serving, model)) if sent else None
 
 
 def _filled_prompt(scene: Scene, first_prompt: str) -> str:
@@ -71,6 +75,7 @@ def _filled_prompt(scene: Scene, first_prompt: str) -> str:
         asked = scene.run.header if scene.run is not None and not scene.recorded else None
         _fill_settings(page, asked.sampling if asked else page.link.sampling)
         fill_serving(page, asked.serving if asked else page.link.serving)
+        fill_model(page, asked.model.name if asked else page.link.model)
         prompt = page.link.prompt or (asked.prompt if asked else None)
         if prompt is not None:
             st.session_state[key] = prompt

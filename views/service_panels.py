@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import streamlit as st
 
+from engine.account.distribution import Bucket
 from engine.account.service import ServiceReport
 from lessons.filters import milliseconds, significant
 from views.evidence import Evidence
 from views.figure_percentiles import Panel, percentiles_figure
 from views.figure_style import Drawn
 from views.palette import Theme
-from views.words import _
+from views.words import N_, _
+
+
+def range_in_words(bucket: Bucket) -> str:
+    """A range of whole numbers: "3 to 4", "8,193 and more"."""
+    if bucket.high is None:
+        return _("{n} and more").format(n=f"{bucket.low:,}")
+    low, high = f"{bucket.low:,}", f"{bucket.high:,}"
+    return low if low == high else _("{low} to {high}").format(low=low, high=high)
 
 
 def first_tokens(report: ServiceReport, theme: Theme, *, evidence: Evidence, how: str) -> Drawn:
@@ -18,9 +27,12 @@ def first_tokens(report: ServiceReport, theme: Theme, *, evidence: Evidence, how
     found = report.finished.latencies
     mean = found.ttft_ns.mean
     lengths = [
-        (_("{n} tokens").format(n=one.prompt_tokens.name), one.group.latencies.ttft_ns) for one in report.by_length
+        (_("{n} tokens").format(n=range_in_words(one.prompt_tokens)), one.group.latencies.ttft_ns)
+        for one in report.by_length
     ]
-    others = [(_("{n} others").format(n=one.others.name), one.ttft_ns) for one in report.finished.by_in_flight]
+    others = [
+        (_("{n} others").format(n=range_in_words(one.others)), one.ttft_ns) for one in report.finished.by_in_flight
+    ]
     parts = [(_("queue"), found.queue_ns), (_("prefill"), found.prefill_ns)]
     panels = [
         Panel(_("queue and prefill apart"), "prefill", parts),
@@ -28,7 +40,11 @@ def first_tokens(report: ServiceReport, theme: Theme, *, evidence: Evidence, how
         Panel(_("by others there at arrival"), "prefill", others, mean),
     ]
     return percentiles_figure(
-        panels, theme, title=_("How long people wait for the first token"), evidence=evidence, how=how + "\n\n" + _HOW
+        panels,
+        theme,
+        title=_("How long people wait for the first token"),
+        evidence=evidence,
+        how=f"{how}\n\n{_(_HOW)}",
     )
 
 
@@ -41,16 +57,16 @@ def gaps(report: ServiceReport, theme: Theme, *, evidence: Evidence, how: str) -
         _("all gaps, and by requests in the step"), "decode",
         [
             (_("all"), found.latencies.itl_ns),
-            *((_("{n} in the step").format(n=one.shared_by.name), one.itl_ns) for one in found.by_shared),
+            *((_("{n} in the step").format(n=range_in_words(one.shared_by)), one.itl_ns) for one in found.by_shared),
         ],
         found.latencies.itl_ns.mean,
     )  # fmt: skip
     return percentiles_figure(
-        [panel], theme, title=_("How evenly it flows"), evidence=evidence, how=how + "\n\n" + _HOW
+        [panel], theme, title=_("How evenly it flows"), evidence=evidence, how=f"{how}\n\n{_(_HOW)}"
     )
 
 
-_HOW = _(
+_HOW = N_(
     "Percentiles are nearest-rank: each is a value that somebody got. Under a hundred values the 99th is simply the "
     "worst. Only requests that came to their own end are in them; how the others ended is counted apart. The dotted "
     "line is the mean of all."

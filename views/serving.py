@@ -9,9 +9,12 @@ from engine.account.record_file import RecordError, loads
 from engine.account.service import service_report
 from engine.loop.arrivals import BadLoad
 from views import engine_calls
+from views.class_replay import show_replay
+from views.engine_words import endings, told
 from views.figure_steps import MOST_ROWS, steps_figure
 from views.figure_style import show
 from views.live_batch import show_live
+from views.quiet_lane import quiet_lane_controls
 from views.service_panels import first_tokens, gaps, show_cards
 from views.theme import current_theme
 from views.what_if_load import playback_of
@@ -27,11 +30,14 @@ def show_serving() -> None:
     st.title(_("Serving"), anchor=False)
     st.markdown(_("One engine, many requests: who takes part in each step, how long people wait, and what if."))
     st.header(_("Now"), anchor="now")
+    quiet_lane_controls()
     show_live()
     st.header(_("The last ten minutes"), anchor="lately")
     st.fragment(_lately, key="serving-lately")()
     st.header(_("What if"), anchor="what-if")
     st.fragment(_what_if, key="serving-what-if")()
+    st.header(_("A class, played again"), anchor="class")
+    st.fragment(show_replay, key="serving-class")()
 
 
 def recent_runs() -> list[Run]:
@@ -50,7 +56,7 @@ def _lately() -> None:
     runs = recent_runs()
     report = service_report(runs)
     said = ngettext("{n} run that this app has read.", "{n} runs that this app has read.", len(runs))
-    ended = ", ".join(f"{count} {how}" for how, count in sorted(report.endings.items()))
+    ended = endings(report.endings)
     st.caption(said.format(n=len(runs)) + (" " + _("How they ended: {how}.").format(how=ended) if ended else ""))
     if not report.finished.n:
         return
@@ -71,13 +77,13 @@ def _what_if() -> None:
     try:
         found = played(chosen, "serving-what-if")
     except BadLoad as no:
-        st.error(str(no))
+        st.error(told(str(no)))
         return
     if found is None:
         return
     simulation, report = found
     if not report.finished.n:
-        st.warning(_("No request came to its end: {how}.").format(how=", ".join(report.endings)))
+        st.warning(_("No request came to its end: {how}.").format(how=endings(report.endings)))
         return
     show_cards(report, "serving-what-if")
     theme, how = current_theme(), chosen.how

@@ -9,13 +9,13 @@ from engine.loop.request import MAX_DRAFTS
 from views.links import AS_USUAL, ahead_of, served
 from views.page_state import PageState
 from views.scene import Scene
-from views.words import _, ngettext
+from views.words import N_, Words, _, ngettext
 
 KEPT, RECOMPUTED = "kept", "recomputed"
-WEIGHT_WORDS: dict[WeightFormat, str] = {
-    "bf16": _("16, as it was trained"), "int8": _("8"), "int4": _("4"),
-}  # fmt: skip
-CACHE_WORDS = {KEPT: _("kept from pass to pass"), RECOMPUTED: _("computed again at every pass")}
+WEIGHT_WORDS: Words[WeightFormat] = Words({
+    "bf16": N_("16, as it was trained"), "int8": "8", "int4": "4",
+})  # fmt: skip
+CACHE_WORDS = Words({KEPT: N_("kept from pass to pass"), RECOMPUTED: N_("computed again at every pass")})
 
 
 def fill_serving(page: PageState, serving: Serving) -> None:
@@ -48,7 +48,7 @@ def serving_settings(page: PageState) -> Serving:
             ),
         )  # fmt: skip
         weights = st.radio(
-            _("Bits of a weight"), WEIGHT_WORDS, key=page.key("weights"), format_func=WEIGHT_WORDS.__getitem__,
+            _("Bits of a weight"), list(WEIGHT_WORDS), key=page.key("weights"), format_func=WEIGHT_WORDS.__getitem__,
             persist_state="session", horizontal=True,
             help=_("Fewer bits are read faster and change the odds a little. The first such run loads that model."),
         )  # fmt: skip

@@ -13,35 +13,40 @@ from engine.account.own_shape import MOST, Numbers, ShapeError
 from engine.account.own_shape import shape_of as described
 from engine.account.record import ModelShape
 from lessons.named_shapes import SHAPE_KEYS, shape_of
-from views.words import _
+from views.engine_words import told
+from views.words import N_, Words, _
 
 OWN = "own"
-NAMES = {
-    "story": _("Story model, 8 million"),
-    "smollm2": _("SmolLM2, 135 million"),
-    "qwen08b": "Qwen3.5, 0.8B",
-    "qwen2b": "Qwen3.5, 2B",
-    "qwen4b": "Qwen3.5, 4B",
-    "qwen9b": "Qwen3.5, 9B",
-    "qwen27b": _("Qwen3.5 and 3.8, 27B"),
-    OWN: _("Your own numbers"),
-}
+NAMES = Words(
+    {
+        "story": N_("Story model, 8 million"),
+        "smollm2": N_("SmolLM2, 135 million"),
+        "qwen08b": "Qwen3.5, 0.8B",
+        "qwen2b": "Qwen3.5, 2B",
+        "qwen4b": "Qwen3.5, 4B",
+        "qwen9b": "Qwen3.5, 9B",
+        "qwen27b": N_("Qwen3.5 and 3.8, 27B"),
+        OWN: N_("Your own numbers"),
+    }
+)
 """Key -> what the box says. Qwen3.8-27B has, by all accounts, the shape of the 3.5."""
 
-WORDS = {
-    "full_layers": _("full-attention layers"),
-    "linear_layers": _("linear layers"),
-    "width": _("width"),
-    "inner_width": _("inner width of the MLP"),
-    "vocabulary": _("vocabulary"),
-    "heads": _("query heads"),
-    "kv_heads": _("key and value heads"),
-    "head_dim": _("numbers a head"),
-    "value_heads": _("state heads"),
-    "key_heads": _("key heads of the linear layers"),
-    "state_dim": _("rows and columns of a state"),
-    "tied": _("head is the embedding (1: yes)"),
-}
+WORDS = Words(
+    {
+        "full_layers": N_("full-attention layers"),
+        "linear_layers": N_("linear layers"),
+        "width": N_("width"),
+        "inner_width": N_("inner width of the MLP"),
+        "vocabulary": N_("vocabulary"),
+        "heads": N_("query heads"),
+        "kv_heads": N_("key and value heads"),
+        "head_dim": N_("numbers a head"),
+        "value_heads": N_("state heads"),
+        "key_heads": N_("key heads of the linear layers"),
+        "state_dim": N_("rows and columns of a state"),
+        "tied": N_("head is the embedding (1: yes)"),
+    }
+)
 """Field of `Numbers` -> its words in the form."""
 
 
@@ -89,7 +94,7 @@ def _own(settings: Mapping[str, str], key: str) -> Choice | None:
     try:
         return Choice(described(numbers, _("your model")), {"shape": OWN, "own": numbers.written()})
     except ShapeError as error:
-        st.warning(str(error))
+        st.warning(told(str(error)))
         return None
 
 

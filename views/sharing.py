@@ -19,6 +19,7 @@ from engine.serve.client import EngineRefused, EngineUnavailable
 from lessons import playback
 from lessons.playback import Playback
 from views import engine_calls
+from views.engine_faults import in_words
 from views.engine_link import EngineLink
 from views.words import _
 
@@ -124,7 +125,7 @@ def _play(prompt: str, sampling: Sampling, n: int, tell: Callable[[float], None]
         runs = [run for run_id in run_ids if (run := _read(link, run_id)) is not None]
         table = link.client.steps(0)
     except EngineRefused as no:
-        raise Trouble(no.message) from no
+        raise Trouble(in_words(no)) from no
     except EngineUnavailable as gone:
         raise Trouble(engine_calls.engine_notice() or _("The engine does not answer.")) from gone
     finally:

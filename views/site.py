@@ -10,7 +10,7 @@ import streamlit as st
 from engine.account.record import Sampling
 from lessons.catalogue import lessons
 from lessons.structure import Lesson
-from views.words import _
+from views.words import _, language
 
 LAB = "lab"
 LAB_SETTINGS = Sampling(temperature=0.7, max_new_tokens=60)
@@ -46,6 +46,25 @@ def serving_page() -> st.Page:
     return st.Page(PAGES / "serving.py", title=_("Serving"), url_path="serving", help=about)
 
 
+def compare_page() -> st.Page:
+    """The page for two runs side by side."""
+    return st.Page(
+        PAGES / "compare.py", title=_("Compare"), url_path="compare", help=_("Two runs on one clock, side by side.")
+    )
+
+
+def recordings_page() -> st.Page:
+    """The page of runs that are kept, opened from a file, or come with the course."""
+    about = _("Your runs, files, and the recordings of the lessons.")
+    return st.Page(PAGES / "recordings.py", title=_("Recordings"), url_path="recordings", help=about)
+
+
+def classroom_page() -> st.Page:
+    """The page of a class: join it, teach it."""
+    about = _("A class on this server: join by its code, vote, and see it live.")
+    return st.Page(PAGES / "classroom.py", title=_("Classroom"), url_path="classroom", help=about)
+
+
 def kernels_page() -> st.Page:
     """The page about the operations themselves."""
     return st.Page(
@@ -76,8 +95,8 @@ def sections() -> dict[str, list[st.Page]]:
     """The navigation: heading -> pages, in order."""
     written = [preview_page()] if os.environ.get(PREVIEW_FILE) else []
     return {
-        _("Learn"): [course_page(), *(lesson_page(lesson) for lesson in lessons())],
-        _("Try"): [lab_page(), serving_page()],
+        _("Learn"): [course_page(), classroom_page(), *(lesson_page(lesson) for lesson in lessons(language()))],
+        _("Try"): [lab_page(), compare_page(), serving_page(), recordings_page()],
         _("About the numbers"): [kernels_page(), method_page()],
         _("Teach"): [format_page(), *written],
     }

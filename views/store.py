@@ -73,6 +73,11 @@ class RunStore:
                 return database.execute("DELETE FROM runs").rowcount
             return sum(database.execute("DELETE FROM runs WHERE run_id = ?", (one,)).rowcount for one in set(run_ids))
 
+    def drop_old(self) -> int:
+        """Delete the runs that were kept long enough; returns how many."""
+        before = self._clock() - KEEP_DAYS * 86400
+        return self._database.attempt(lambda: self._database.drop("runs", "saved_at", before), otherwise=0)
+
     def _save(self, run_id: str, record: bytes) -> bool:
         with self._database.writing() as database:
             row = (run_id, self._clock(), zlib.compress(record))
@@ -82,7 +87,8 @@ class RunStore:
 
     def _drop_old(self, database: sqlite3.Connection) -> None:
         database.execute("DELETE FROM runs WHERE saved_at < ?", (self._clock() - KEEP_DAYS * 86400,))
-        by_age = "SELECT run_id, sum(length(record)) OVER (ORDER BY saved_at DESC, rowid DESC) AS so_far FROM runs"
+        # By the order of saving: a clock that was set back would make the newest look like the oldest.
+        by_age = "SELECT run_id, sum(length(record)) OVER (ORDER BY rowid DESC) AS so_far FROM runs"
         too_much = f"SELECT run_id FROM ({by_age}) WHERE so_far > ?"
         database.execute(f"DELETE FROM runs WHERE run_id IN ({too_much})", (self._max_bytes,))
 

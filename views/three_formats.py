@@ -13,18 +13,19 @@ from engine.loop.variant import variants
 from engine.serve.client import EngineRefused, EngineUnavailable
 from lessons.filters import decimal_bytes, milliseconds
 from views.engine_calls import engine_notice, find_run
+from views.engine_faults import in_words
 from views.engine_link import engine_link
 from views.evidence import evidence_row, source_line
 from views.prompt_checks import prompt_problem
 from views.safe_text import code_span, plain, token_label
 from views.visitor import keep_run
-from views.words import _
+from views.words import N_, _
 
 NEW_TOKENS = 40
 ROUNDS = 2
 PATIENCE_S = 60.0
 """For one run to end; the first one of a format waits for its weights to be packed."""
-NAMES = (_("16 bits"), _("8 bits"), _("4 bits"))
+NAMES = (N_("16 bits"), N_("8 bits"), N_("4 bits"))
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def run_all(prompt: str) -> tuple[list[Run], str | None]:
                     return [*best.values()], problem
                 best[model] = min(best.get(model, run), run, key=_gap)
     except EngineRefused as no:
-        return [*best.values()], no.message
+        return [*best.values()], in_words(no)
     except (EngineUnavailable, IndexError):
         return [*best.values()], engine_notice() or _("The engine does not answer. Try again in a moment.")
     return [*best.values()], None
@@ -133,7 +134,7 @@ def _show(runs: list[Run], key: str) -> None:
         for name, run in zip(NAMES, runs, strict=False):
             with st.container(border=True, height="stretch", gap="xsmall"):
                 measured = timings(run)
-                st.markdown(f":small[{name}, {decimal_bytes(run.header.model.weight_bytes)}]")
+                st.markdown(f":small[{_(name)}, {decimal_bytes(run.header.model.weight_bytes)}]")
                 if measured.itl_p50_ns is not None:
                     st.metric(_("median gap"), milliseconds(measured.itl_p50_ns))
                 st.markdown(plain(run.text))

@@ -24,6 +24,7 @@ from engine.loop.arrivals import Arrival
 from engine.loop.counted_room import CountedRoom, DoesNotFit
 from engine.loop.policy import Policy
 from engine.loop.simulator import Machine, Simulation, Simulator
+from views.engine_words import told
 from views.virtual_machines import clock_of, memory_of, what_if_shape
 from views.words import _
 
@@ -178,7 +179,7 @@ def simulated(setups: Sequence[Setup], key: str) -> list[Simulation] | None:
                 worker().forget(setup)
             st.rerun()
     except (DoesNotFit, ValueError) as no:
-        st.error(str(no))
+        st.error(told(str(no)))
     return None
 
 

@@ -13,6 +13,7 @@ from engine.account.record import ModelShape
 from engine.account.step_time import Roofline, StepClock
 from engine.loop import calibrate
 from lessons.named_shapes import MACHINES, SHAPE_KEYS, here, shape_of
+from views.words import _
 
 THIS_MACHINE = "machine"
 SPARE_BYTES = 1 << 30
@@ -27,7 +28,7 @@ def what_if_shape(key: str) -> ModelShape:
     """The shape behind a key; raises `NotKnown`."""
     shape = shape_of(key)
     if shape is None:
-        raise NotKnown("The story model's shape is not known here: its recording cannot be read.")
+        raise NotKnown(_("The story model's shape is not known here: its recording cannot be read."))
     return shape
 
 
@@ -50,7 +51,7 @@ def hardware_of(key: str) -> Hardware:
     """The machine behind a key; raises `NotKnown`."""
     found = here() if key == THIS_MACHINE else HARDWARE[MACHINES[key]]
     if found is None:
-        raise NotKnown("This machine has not been measured yet: run `python -m engine probe` once.")
+        raise NotKnown(_("This machine has not been measured yet: run `python -m engine probe` once."))
     return found
 
 

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from views.attempt_store import AttemptStore
 from views.database import KEEP_DAYS
 from views.resume_code import Limit, looks_like_a_code
+from views.served_files import base_path
 
 COOKIE = "twospeeds-visitor"
 _VALUE = re.compile(r"[A-Za-z0-9_-]{22}")
@@ -88,4 +89,4 @@ def _known(header: str) -> str | None:
 def _cookie(value: str, scheme: str) -> str:
     """No script can read it, and no other site's page sends it along."""
     secure = "; Secure" if scheme == "https" else ""
-    return f"{COOKIE}={value}; Path=/; Max-Age={KEEP_DAYS * 86400}; HttpOnly; SameSite=Lax{secure}"
+    return f"{COOKIE}={value}; Path={base_path()}/; Max-Age={KEEP_DAYS * 86400}; HttpOnly; SameSite=Lax{secure}"

@@ -11,33 +11,39 @@ from engine.loop.policy import Policy, PolicyName
 from engine.loop.simulator import Simulation
 from lessons.playback import Playback
 from views.virtual_machines import what_if_shape
-from views.words import _
+from views.words import N_, Words, _
 
 POLICY_NAMES: tuple[PolicyName, ...] = get_args(PolicyName)
 PROCESSES: tuple[ArrivalProcess, ...] = get_args(ArrivalProcess)
 
-POLICY_WORDS: dict[PolicyName, str] = {
-    "continuous": _("continuous: whoever is ready takes part in every step, oldest first"),
-    "decode_first": _("decodes first: then prompts, in chunks, with what the step has left"),
-    "prefill_first": _("prompts first: while a prompt waits, decodes stand still"),
-    "static": _("static: a batch comes in together, and nobody joins until all of it has ended"),
-}
-PROCESS_WORDS: dict[ArrivalProcess, str] = {
-    "poisson": _("independent of each other"),
-    "constant": _("at equal distances"),
-    "bursts": _("eight at once"),
-}
+POLICY_WORDS: Words[PolicyName] = Words(
+    {
+        "continuous": N_("continuous: whoever is ready takes part in every step, oldest first"),
+        "decode_first": N_("decodes first: then prompts, in chunks, with what the step has left"),
+        "prefill_first": N_("prompts first: while a prompt waits, decodes stand still"),
+        "static": N_("static: a batch comes in together, and nobody joins until all of it has ended"),
+    }
+)
+PROCESS_WORDS: Words[ArrivalProcess] = Words(
+    {
+        "poisson": N_("independent of each other"),
+        "constant": N_("at equal distances"),
+        "bursts": N_("eight at once"),
+    }
+)
 SHORT = Lengths("short", Fixed(200), LogNormal(24, 40), "an example of the course")
 """Replies of very different lengths, few enough that a picture holds them."""
 
-LENGTH_WORDS: dict[str, str] = {
-    "short": _("short: 200 prompt tokens, replies around 24"),
-    "chat": _("chat: prompts around 1,000 tokens, replies around 130"),
-    "code": _("code: prompts around 1,500 tokens, replies around 13"),
-    "story": _("story: 8 + 10 tokens"),
-    "question": _("question: 500 + 200 tokens"),
-    "document": _("document: 2,000 + 100 tokens"),
-}
+LENGTH_WORDS: Words[str] = Words(
+    {
+        "short": N_("short: 200 prompt tokens, replies around 24"),
+        "chat": N_("chat: prompts around 1,000 tokens, replies around 130"),
+        "code": N_("code: prompts around 1,500 tokens, replies around 13"),
+        "story": N_("story: 8 + 10 tokens"),
+        "question": N_("question: 500 + 200 tokens"),
+        "document": N_("document: 2,000 + 100 tokens"),
+    }
+)
 
 
 def policy_in_words(policy: Policy) -> str:

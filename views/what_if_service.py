@@ -13,6 +13,7 @@ from engine.account.service import ServiceReport, service_report
 from engine.loop.arrivals import ArrivalProcess, fixed
 from engine.loop.policy import Policy, PolicyName
 from engine.loop.simulator import Simulation
+from views.engine_words import told
 from views.shape_choice import NAMES
 from views.virtual_clock import Setup, simulated, worker
 from views.virtual_machines import clock_of, what_if_shape
@@ -65,7 +66,9 @@ class Chosen(msgspec.Struct, frozen=True):
     def how(self) -> str:
         """How the times are made."""
         clock = clock_of(what_if_shape(self.shape), self.machine)
-        return _("{model} on {machine}. {how}.").format(model=NAMES[self.shape], machine=clock.name, how=clock.how)
+        return _("{model} on {machine}. {how}.").format(
+            model=NAMES[self.shape], machine=clock.name, how=told(clock.how)
+        )
 
     def linked(self) -> dict[str, str]:
         """As settings of a link."""

@@ -11,12 +11,14 @@ import cpuinfo
 from engine.account.record import Device
 
 
-def describe_device(*, threads: int, kernels: dict[str, str], kind: str = "cpu") -> Device:
-    """The `Device` entry of a record: processor, compute threads, torch version and which kernels ran.
+def describe_device(*, threads: int, kernels: dict[str, str], kind: str = "cpu", name: str | None = None) -> Device:
+    """The `Device` entry of a record: what computes (this processor, unless named), threads, torch and which kernels.
 
     The torch version is read from the installed package, so that this module stays free of torch.
     """
-    return Device(kind=kind, name=cpu_name(), threads=threads, torch_version=torch_version(), kernels=dict(kernels))
+    return Device(
+        kind=kind, name=name or cpu_name(), threads=threads, torch_version=torch_version(), kernels=dict(kernels)
+    )
 
 
 @cache

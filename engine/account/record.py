@@ -1,9 +1,10 @@
 """The run record: everything that a page, a table or a test may say about one request.
 
 One request leaves one append-only log of events: `Header`, `Queued`, one `Pass` for every forward pass of the whole
-model, and at last `End` or `Error`; `Admitted` and `Preempted` between them where there is something to tell. A live
-run streams these events one JSON object a line; a saved run is the same events in one JSON document (`Run`). Whoever
-draws never needs to know which of the two it was given.
+model, and at last `End` or `Error`; `Admitted` and `Preempted` between them where there is something to tell, and
+`Transferred` and `Continued` where several engines serve (`engine.cluster`). A live run streams these events one JSON
+object a line; a saved run is the same events in one JSON document (`Run`). Whoever draws never needs to know which of
+the two it was given.
 
 Units: times are integer nanoseconds on a monotonic clock, counted from the request's arrival at the engine. Bytes and
 operations are integers. A value that was not measured or cannot be known is None, never 0.
@@ -178,13 +179,22 @@ class Header(_Event, frozen=True, tag="header"):
     serving: Serving = Serving()
     ticket: int | None = None
     """The request's number at this engine, counted from 1: its name in the batch table and the step rows."""
+    engine: str | None = None
+    """Of several engines the one that took it first, `pool/replica`; None where there is one."""
 
 
 class Queued(_Event, frozen=True, tag="queued"):
-    """The request waits: `ahead` requests are before it at `at_ns`."""
+    """The request waits: `ahead` requests are before it at `at_ns`, running ones included."""
 
     at_ns: int
     ahead: int
+    place: int | None = None
+    """Its place among those that wait, from 1."""
+    expected_wait_ns: int | None = None
+    """What the engine expected then, from the pace of `estimated_from` finished runs; None without a basis."""
+    estimated_from: int | None = None
+    reserved_until: str | None = None
+    """Wall clock, ISO 8601, UTC: it is held back until then at the latest, while an instructor has the engine."""
 
 
 class Admitted(_Event, frozen=True, tag="admitted"):
@@ -207,6 +217,38 @@ class Preempted(_Event, frozen=True, tag="preempted"):
 
     at_ns: int
     positions: int
+
+
+class Transferred(_Event, frozen=True, tag="transferred"):
+    """Prefill and decode run on different engines: what the prompt left behind moved from one to the other."""
+
+    start_ns: int
+    """The sender's last prefill pass has ended, and copying out begins."""
+    at_ns: int
+    """All of it lies in pages and a slot of the receiver's."""
+    positions: int
+    kv_bytes: int
+    state_bytes: int
+    window_bytes: int
+    sender: str
+    receiver: str
+    fetch_ns: int | None = None
+    """Of that time, what the receiver took to get the bytes out of the object store that both share."""
+
+
+class Continued(_Event, frozen=True, tag="continued"):
+    """The engine that computed it is lost: another went on from the tokens that had been shown by then.
+
+    They go through the model again, in a prefill pass; none is drawn again.
+    """
+
+    at_ns: int
+    tokens: int
+    """New tokens that were known."""
+    engine: str
+    """Who goes on."""
+    lost: str | None = None
+    """Who is lost; None if it had not said who it is, or if only the memory was lost that it had handed over."""
 
 
 class Pass(_Event, frozen=True, tag="pass"):
@@ -259,7 +301,7 @@ class Error(_Event, frozen=True, tag="error"):
     at_ns: int | None = None
 
 
-Event = Header | Queued | Admitted | Preempted | Pass | End | Error
+Event = Header | Queued | Admitted | Preempted | Transferred | Continued | Pass | End | Error
 
 
 class Run(msgspec.Struct, forbid_unknown_fields=True):

@@ -93,19 +93,24 @@ def loads(text: bytes | str) -> Run:
     if not raw.strip():
         raise RecordError("The file is empty.")
     try:
-        _check_schema(_label_decoder.decode(raw).schema)
+        check_schema(_label_decoder.decode(raw).schema)
         run = Run(_document_decoder.decode(raw).events)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise RecordError(_CUT_OFF if _is_cut_off(raw) else _plain(error)) from None
+        raise RecordError(plain_reason(error, raw)) from None
     check(run)
     return run
+
+
+def plain_reason(error: Exception, raw: bytes) -> str:
+    """Why a decoder could not read a document, in a sentence."""
+    return _CUT_OFF if _is_cut_off(raw) else _plain(error)
 
 
 def check(run: Run) -> None:
     """Check what types cannot say: order, indices, pass numbers, token bytes. Raises `RecordError`."""
     if not run.events or not isinstance(run.events[0], Header):
         raise RecordError("The record has no header: its first event must say what was asked of which model.")
-    _check_schema(run.events[0].schema)
+    check_schema(run.events[0].schema)
     n_passes = 0
     for place, event in enumerate(run.events):
         if event.index != place:
@@ -149,9 +154,10 @@ def _check_token(token: Token) -> None:
         raise RecordError(f"The bytes of token {token.id} are not base64.") from None
 
 
-def _check_schema(schema: str) -> None:
+def check_schema(schema: str) -> None:
+    """Raise `RecordError` for a schema that this version does not read."""
     family, _, version = schema.rpartition("/")
-    if family != _FAMILY or not version.isdecimal():
+    if family != _FAMILY or not version.isdecimal() or len(version) > 9:
         raise RecordError(f"This is not a run record: its schema is {schema[:80]!r}, expected {SCHEMA!r}.")
     if int(version) > int(_VERSION):
         raise RecordError(f"This record has schema {schema}, newer than {SCHEMA}, the newest that this version reads.")

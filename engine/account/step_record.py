@@ -49,3 +49,5 @@ class StepRow(msgspec.Struct, frozen=True, gc=False):
     """How many stood in the queue."""
     preempted: list[int] = []
     """Tickets of those who gave their memory up before this step."""
+    engine: str | None = None
+    """Of several engines the one whose step it was; None where there is one."""

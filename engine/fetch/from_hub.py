@@ -6,6 +6,7 @@ from pathlib import Path
 
 from engine.fetch.catalogue import HubSource
 from engine.fetch.errors import FetchError
+from engine.fetch.reports import Reports, counted
 
 WANTED = [
     "config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja",
@@ -13,14 +14,18 @@ WANTED = [
 ]  # fmt: skip
 
 
-def fetch_hub(source: HubSource, folder: Path) -> None:
-    """Download the repository's model files into `folder`; the library shows its own progress. Raises FetchError."""
+def fetch_hub(source: HubSource, folder: Path, reports: Reports) -> None:
+    """Download the repository's model files into `folder`. Raises FetchError."""
     # Here, since the library reads its environment when it is imported, and nobody else needs it.
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
+    from huggingface_hub.utils import disable_progress_bars
 
+    disable_progress_bars()  # ours tells the same, to whoever wants to know
+    reports.begin(f"download {source.repo_id}")
     try:
-        snapshot_download(source.repo_id, allow_patterns=WANTED, local_dir=folder)
+        with counted(folder, reports):
+            snapshot_download(source.repo_id, allow_patterns=WANTED, local_dir=folder)
     except (LocalEntryNotFoundError, OfflineModeIsEnabled, ConnectionError, TimeoutError) as error:
         raise FetchError(
             f"The Hugging Face hub cannot be reached from here, so {source.repo_id} was not fetched. Fetch it where "

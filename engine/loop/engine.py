@@ -18,17 +18,22 @@ import secrets
 import sys
 import threading
 import time
-from typing import Self
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Self
+
+import msgspec
 
 from engine.account.cost import Rates
-from engine.account.record import ModelShape, Run
+from engine.account.record import Device, ModelShape, Run
 from engine.account.trace_record import TraceRecord
 from engine.loop.choosing import choose_all
 from engine.loop.drafting.drafters import Drafters
 from engine.loop.idle import IdleJobs
+from engine.loop.leg import WHOLE, Leg
 from engine.loop.live_run import LiveRun
 from engine.loop.parts import Computes, Drafts, Tokenizes
 from engine.loop.policy import Policy
+from engine.loop.queueing import Place, Reserved, Served, places
 from engine.loop.recorder import Recorder, Reused
 from engine.loop.request import Request, RequestError, SamplingParams, read_prompt
 from engine.loop.result import Result
@@ -39,6 +44,9 @@ from engine.loop.sequence import Sequence, StepPlan
 from engine.loop.step_log import StepLog
 from engine.loop.threads import Neighbours
 from engine.loop.variant import split_variant
+
+if TYPE_CHECKING:
+    from engine.loop.runner import Runner
 
 SWITCH_S = 0.0001
 """How long another thread of this process may keep the interpreter while the worker wants it."""
@@ -52,8 +60,19 @@ clock = time.perf_counter_ns
 _log = logging.getLogger(__name__)
 
 
+def _with_place(row: BatchRow, place: Place | None) -> BatchRow:
+    if place is None:
+        return row
+    return msgspec.structs.replace(
+        row, place=place.number, expected_wait_ns=place.expected_wait_ns, estimated_from=place.estimated_from
+    )
+
+
 class Engine:
     """One model that serves requests. `Engine.load` is the usual way to get one."""
+
+    condition: str | None = None
+    """What to tell people of it while it is ready; there is something where it stands for several."""
 
     def __init__(
         self, runner: Computes, tokenizer: Tokenizes, shape: ModelShape, *,
@@ -72,6 +91,8 @@ class Engine:
         self._scheduler = Scheduler(policy, runner)
         self._drafters = Drafters(draft_model)
         self._record_passes = record
+        self._served = Served()
+        self._reserved: Reserved | None = None
         self.steps = StepLog(clock)
         self._tickets = itertools.count(1)
         self._live: dict[str, LiveRun] = {}
@@ -89,18 +110,21 @@ class Engine:
     @classmethod
     def load(
         cls, model: str | os.PathLike[str] = "story", *, threads: int | None = None, policy: Policy | None = None,
-        draft_model: str | os.PathLike[str] | None = None, record: bool = True,
+        draft_model: str | os.PathLike[str] | None = None, record: bool = True, device: str = "cpu",
     ) -> Self:  # fmt: skip
         """Load a model by name (`models/<name>`) or folder, and warm it up so that no first request pays for it.
 
         `threads` is the number of compute threads; by default two, or one on a machine with a single core. A
-        `draft_model` must have the model's vocabulary. Raises `ModelNotFound` (engine.loop.model_folder),
-        `CheckpointError` (engine.model) or `OtherVocabulary` (engine.loop.loading), ValueErrors for people.
+        `draft_model` must have the model's vocabulary; `device` is cpu, cuda, cuda:1 and so on. Raises `ModelNotFound`
+        (engine.loop.model_folder), `CheckpointError` (engine.model), `OtherVocabulary` or `NoSuchDevice`
+        (engine.loop.loading), ValueErrors for people.
         """
         from engine.loop.loading import load_parts  # brings in torch: only whoever loads a model pays for that
 
         policy = policy or Policy()
-        parts = load_parts(model, threads=threads, max_running=policy.max_running, draft_model=draft_model)
+        parts = load_parts(
+            model, threads=threads, max_running=policy.max_running, draft_model=draft_model, device=device
+        )
         engine = cls(
             parts.runner, parts.tokenizer, parts.shape, context_length=parts.context_length, policy=policy,
             draft_model=parts.draft_model, record=record,
@@ -120,13 +144,24 @@ class Engine:
         self._scheduler.policy = policy
 
     @property
+    def device(self) -> Device:
+        """Where it runs."""
+        return self._runner.device(drafts=False)
+
+    @property
     def usage(self) -> Usage:
         """Pages and slots in use."""
         return self._runner.usage()
 
+    @property
+    def working(self) -> bool:
+        """Whether a worker steps the engine."""
+        return self._worker is not None and self._worker.is_alive()
+
     def warm_up(self) -> None:
         """Serve a short request, so that what the libraries do at their first call is done."""
         self.run(Request("Once upon a time", SamplingParams(max_new_tokens=8, ignore_eos=True)))
+        self._served = Served()
 
     @property
     def models(self) -> dict[str, ModelShape]:
@@ -147,10 +182,11 @@ class Engine:
             raise
         return log.run
 
-    def submit(self, request: Request) -> RunLog:
+    def submit(self, request: Request, *, in_lane: bool = False, leg: Leg = WHOLE) -> RunLog:
         """Queue a request and return its log at once; header and first `Queued` event are already in it. Any thread.
 
-        Raises `RequestError`. Tokenises here, on the caller's thread.
+        `in_lane`: it comes from whoever has reserved the engine. `leg`: this engine's share, if others have one. Raises
+        `RequestError`. Tokenises here, on the caller's thread.
         """
         arrival_ns = clock()
         tokenizer = self.tokenizer
@@ -158,10 +194,7 @@ class Engine:
         self._drafters.check(request)
         self._check_weights(request)
         run_id = request.request_id or secrets.token_hex(16)
-        sequence = Sequence(
-            run_id, list(prompt_ids), len(prompt_ids), request.sampling.max_new_tokens,
-            sampling=request.sampling, serving=request.serving, ticket=next(self._tickets),
-        )  # fmt: skip
+        sequence = self._sequence(run_id, request, prompt_ids, leg, in_lane)
         max_notes = max(1, NOTES_BYTES // (4 * self.shape.vocab_size))
         log = RunLog(run_id, self._bell, lambda: self._stop(sequence), max_notes)
         recorder = Recorder(log, request, arrival_ns, self._rates, tokenizer.token)
@@ -172,8 +205,9 @@ class Engine:
         )
         with self._lock:
             self._check_open(run_id)
-            live = self._live[run_id] = LiveRun(request, sequence, recorder, self._scheduler.add(sequence))
-            recorder.queued(clock(), live.ahead)
+            self._live[run_id] = LiveRun(request, sequence, recorder, arrived=leg.arrived, hand_over=leg.hand_over)
+            self._scheduler.add(sequence)
+            self._tell_the_line()
         self._work_waits.set()
         return log
 
@@ -187,7 +221,25 @@ class Engine:
     def batch_table(self) -> list[BatchRow]:
         """The live rows, running first, then waiting in order; no run ids. Any thread, never waits for a step."""
         with self._lock:
-            return self._scheduler.rows()
+            told = {sequence.ticket: place for sequence, place in self._places()}
+            return [_with_place(row, told.get(row.ticket)) for row in self._scheduler.rows()]
+
+    def reserve(self, reserved: Reserved) -> None:
+        """From now on, let only requests of the lane join, after all who are here already; see the scheduler.
+
+        Whoever reserves must `release`: the engine itself does not look at the time. Any thread.
+        """
+        with self._lock:
+            self._reserved = reserved
+            self._scheduler.reserve()
+
+    def release(self) -> None:
+        """The reservation is over: who was held goes on. Idempotent; any thread."""
+        with self._lock:
+            self._reserved = None
+            self._scheduler.release()
+            self._tell_the_line()
+        self._work_waits.set()
 
     def trace(self, run: Run, layer: int, head: int) -> TraceRecord:
         """Replay a finished run with instruments, between requests, and wait. `layer` counts over the whole model.
@@ -261,6 +313,29 @@ class Engine:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _sequence(self, run_id: str, request: Request, prompt_ids: list[int], leg: Leg, in_lane: bool) -> Sequence:
+        """The tokens that are known, and how many more this engine should give. Raises RequestError."""
+        tokens = [*prompt_ids, *leg.emitted]
+        limit, exported = request.sampling.max_new_tokens, None
+        if leg.arrived is not None:
+            exported = leg.arrived.exported
+            self._hands_over().check_arrived(exported, tokens)
+        # Without a cache there is nothing to hand over: such a run stays.
+        if leg.hand_over is not None and request.serving.cache == "kept":
+            limit = min(limit, len(leg.emitted) + 1)
+        return Sequence(
+            run_id, tokens, len(prompt_ids), limit, sampling=request.sampling, serving=request.serving,
+            ticket=next(self._tickets), n_refill=exported.length if exported else len(tokens), arrived=exported,
+            in_lane=in_lane,
+        )  # fmt: skip
+
+    def _hands_over(self) -> Runner:
+        """The runner, where memory comes from another engine or goes there: only the real one has any."""
+        from engine.loop.runner import Runner
+
+        assert isinstance(self._runner, Runner)
+        return self._runner
+
     def _stop(self, sequence: Sequence) -> None:
         sequence.cancelled = True
         self._work_waits.set()
@@ -285,9 +360,9 @@ class Engine:
                 _log.exception("the memory's books do not balance")
 
     def _advance_idle(self) -> bool:
-        """One pass of a trace that waits, if there is one; requests go first."""
+        """One pass of a trace that waits, if there is one; requests go first, and a reserved engine is left alone."""
         with self._stepping:
-            return self._idle.advance()
+            return not self._reserved and self._idle.advance()
 
     def _plan(self) -> StepPlan:
         with self._lock:
@@ -298,18 +373,27 @@ class Engine:
             for sequence in plan.admitted:
                 self._admitted(sequence, now)
             for sequence, positions in plan.preempted:
-                self._live[sequence.run_id].recorder.preempted(now, positions)
+                live = self._live[sequence.run_id]
+                live.joined_ns = None
+                live.recorder.preempted(now, positions)
             return plan
 
     def _admitted(self, sequence: Sequence, now: int) -> None:
         """Written where it tells something: a prefix was looked for, or the request comes back."""
-        if sequence.serving.reuse_prefix:
+        live = self._live[sequence.run_id]
+        comes_back = sequence.n_refill > sequence.n_prompt
+        if not comes_back:
+            live.joined_ns = now
+        arrived, live.arrived = live.arrived, None
+        if arrived is not None:
+            live.recorder.transferred(now, arrived)
+        elif sequence.serving.reuse_prefix:
             held = sequence.n_held
             copied = self._rates.state + self._rates.window if held else 0
             reused = Reused(held, held * self._rates.kv_per_position, copied)
-            self._live[sequence.run_id].recorder.admitted(now, reused)
-        elif sequence.n_refill > sequence.n_prompt:
-            self._live[sequence.run_id].recorder.admitted(now, None)
+            live.recorder.admitted(now, reused)
+        elif comes_back:
+            live.recorder.admitted(now, None)
 
     def _ends(self, sequence: Sequence, token_id: int, n_new: int) -> bool:
         return self._live[sequence.run_id].finish_reason(token_id, n_new, self.tokenizer.eos_ids) is not None
@@ -328,6 +412,10 @@ class Engine:
                 newest = part.sequence.tokens[-1]
                 reason = live.finish_reason(newest, part.sequence.n_new, self.tokenizer.eos_ids)
                 if reason:
+                    if live.hand_over is not None and live.goes_on_elsewhere(reason):
+                        live.hand_over(self._hands_over().export(part.sequence))
+                    if live.joined_ns is not None:
+                        self._served.note(result.end_ns - live.joined_ns, part.sequence.n_new)
                     self._finish(live.sequence).recorder.ended(reason, clock())
 
     def _finish(self, sequence: Sequence) -> LiveRun:
@@ -344,9 +432,16 @@ class Engine:
         """Tell those behind a sequence that it has left; its last event is written by the caller."""
         self._drafters.forget(sequence)
         live = self._live.pop(sequence.run_id)
-        for waiting, ahead in self._scheduler.waiting():
-            self._live[waiting.run_id].moved_up(ahead, clock())
+        self._tell_the_line()
         return live
+
+    def _tell_the_line(self) -> None:
+        now = clock()
+        for sequence, place in self._places():
+            self._live[sequence.run_id].moved(place, now)
+
+    def _places(self) -> Iterator[tuple[Sequence, Place]]:
+        return places(self._scheduler, self._served, self._reserved, clock())
 
     def _check_weights(self, request: Request) -> None:
         _, own = split_variant(self.shape.name)

@@ -17,6 +17,7 @@ from engine.loop.runner import Runner
 from engine.loop.threads import default_threads
 from engine.loop.variant import split_variant
 from engine.memory.memory import Memory
+from engine.memory.untouched import CPU
 from engine.model.byte_tokens import ByteTokens
 from engine.model.model import Model
 from engine.model.random_weights import random_model
@@ -36,6 +37,10 @@ class OtherVocabulary(ValueError):
     """A draft model that speaks of other tokens than the model; its guesses would mean nothing."""
 
 
+class NoSuchDevice(ValueError):
+    """The device that was asked for is not here; says what is."""
+
+
 class LoadedParts(NamedTuple):
     """What an engine is made of."""
 
@@ -47,14 +52,16 @@ class LoadedParts(NamedTuple):
 
 
 def load_parts(
-    model: str | os.PathLike[str], *, threads: int | None, max_running: int, draft_model: str | os.PathLike[str] | None
-) -> LoadedParts:
+    model: str | os.PathLike[str], *, threads: int | None, max_running: int,
+    draft_model: str | os.PathLike[str] | None, device: str = "cpu",
+) -> LoadedParts:  # fmt: skip
     """Load model and tokenizer, take memory, and set the number of compute threads.
 
-    Raises `ModelNotFound`, `CheckpointError`, `OtherVocabulary`.
+    Raises `ModelNotFound`, `CheckpointError`, `OtherVocabulary`, `NoSuchDevice`.
     """
     torch.set_num_threads(threads or default_threads())
-    loaded, tokenizer = load_model(model)
+    on = find_device(device)
+    loaded, tokenizer = load_model(model, on)
     memory = new_memory(loaded, max_running + N_CHECKPOINTS + N_FOR_TRACES, max_running)
     positions = memory.pages.n_positions
     return LoadedParts(
@@ -62,22 +69,36 @@ def load_parts(
         tokenizer,
         loaded.shape,
         min(loaded.shape.context_length, positions),
-        _load_drafts(find_model(draft_model), tokenizer, max_running) if draft_model else None,
+        _load_drafts(find_model(draft_model), tokenizer, max_running, on) if draft_model else None,
     )
 
 
-def load_model(model: str | os.PathLike[str]) -> tuple[Model, Tokenizer | ByteTokens]:
+def find_device(name: str) -> torch.device:
+    """The device of a name ("cpu", "cuda", "cuda:1"); raises `NoSuchDevice`."""
+    number = name.removeprefix("cuda").removeprefix(":") or "0"
+    if name == "cpu":
+        return CPU
+    if not name.startswith("cuda") or not number.isdecimal():
+        raise NoSuchDevice(f"a model is put on cpu, cuda or cuda:1 (and so on); not on {name!r}")
+    if not torch.cuda.is_available():
+        raise NoSuchDevice("torch sees no GPU here: it needs a CUDA build, a driver and a card")
+    if int(number) >= torch.cuda.device_count():
+        raise NoSuchDevice(f"there is no {name} here; torch sees {torch.cuda.device_count()} GPUs, counted from 0")
+    return torch.device("cuda", int(number))
+
+
+def load_model(model: str | os.PathLike[str], device: torch.device = CPU) -> tuple[Model, Tokenizer | ByteTokens]:
     """A model with its tokenizer, by name or folder, or `random:<shape>`; `:int8` or `:int4` at the end quantizes it.
 
     Raises `ModelNotFound`, `CheckpointError`.
     """
     name, weights = split_variant(model)
     if shape := random_shape(name):
-        loaded = random_model(shape, weights=weights)
+        loaded = random_model(shape, weights=weights, device=device)
         tokenizer: Tokenizer | ByteTokens = ByteTokens()
     else:
         folder = find_model(name)
-        loaded, tokenizer = Model.load(folder, weights=weights), Tokenizer(folder)
+        loaded, tokenizer = Model.load(folder, weights=weights, device=device), Tokenizer(folder)
     if weights != "bf16":
         loaded.shape = msgspec.structs.replace(loaded.shape, name=f"{loaded.shape.name}:{weights}")
     return loaded, tokenizer
@@ -89,9 +110,9 @@ def new_memory(model: Model, n_slots: int, n_full: int) -> Memory:
     return model.new_memory(n_slots=n_slots, n_positions=min(most, n_full * model.shape.context_length))
 
 
-def _load_drafts(folder: Path, tokenizer: Tokenizer | ByteTokens, max_running: int) -> DraftModel:
+def _load_drafts(folder: Path, tokenizer: Tokenizer | ByteTokens, max_running: int, device: torch.device) -> DraftModel:
     if Tokenizer(folder).vocabulary != tokenizer.vocabulary:
         raise OtherVocabulary(f"{folder.name} has another vocabulary than the model that it should guess for.")
-    model = Model.load(folder)
+    model = Model.load(folder, device=device)
     # A guess runs ahead on a copy, one at a time.
     return DraftModel(model, new_memory(model, max_running + 1, max_running))

@@ -32,7 +32,10 @@ from engine.account.record import (
     Queued,
     Sampling,
     Token,
+    Transferred,
 )  # fmt: skip
+from engine.loop.leg import Arrived
+from engine.loop.queueing import Place
 from engine.loop.request import Request
 from engine.loop.result import Choice
 from engine.loop.run_log import RunLog
@@ -103,13 +106,30 @@ class Recorder:
             )
         )
 
-    def queued(self, at_ns: int, ahead: int) -> None:
-        """The request waits behind `ahead` others."""
-        self.log.append(Queued(len(self.log), at_ns - self._arrival_ns, ahead))
+    def queued(self, at_ns: int, place: Place) -> None:
+        """The request has this place in the queue."""
+        self.log.append(
+            Queued(
+                len(self.log), at_ns - self._arrival_ns, place.ahead, place.number, place.expected_wait_ns,
+                place.estimated_from, place.reserved_until,
+            )
+        )  # fmt: skip
 
     def admitted(self, at_ns: int, reused: Reused | None) -> None:
         """The request joins the batch; `reused` says what a prefix checkpoint gave it, if one was looked for."""
         self.log.append(Admitted(len(self.log), at_ns - self._arrival_ns, *(reused or ())))
+
+    def transferred(self, at_ns: int, arrived: Arrived) -> None:
+        """What another engine had computed is here. From this engine's view it began to move when the request came;
+        who knows the sender's clock writes the earlier instant.
+        """
+        exported = arrived.exported
+        self.log.append(
+            Transferred(
+                len(self.log), 0, at_ns - self._arrival_ns, exported.length, exported.kv_bytes, exported.state_bytes,
+                exported.window_bytes, arrived.sender, arrived.receiver, arrived.fetch_ns,
+            )
+        )  # fmt: skip
 
     def preempted(self, at_ns: int, positions: int) -> None:
         """The request gave up the memory of so many positions."""

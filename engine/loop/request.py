@@ -30,7 +30,8 @@ class RequestError(ValueError):
     """A request that cannot be served as asked.
 
     `code` is for programs (`empty_prompt`, `not_text`, `prompt_too_long`, `too_many_new_tokens`, `bad_sampling`,
-    `bad_serving`, `no_draft_model`, `other_weights`, `bad_request_id`, `duplicate_request_id`, `engine_closed`);
+    `bad_serving`, `no_draft_model`, `other_weights`, `bad_request_id`, `duplicate_request_id`, `broken_handover`,
+    `engine_closed`);
     `message` is for the person who asked.
     """
 

@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from engine.account.hardware import describe_device
 from engine.account.record import Device
+from engine.loop.request import RequestError
 from engine.loop.room import Usage
 from engine.loop.sequence import Part, Sequence, StepPlan
-from engine.memory.errors import OutOfMemory
+from engine.memory.errors import BrokenHandover, OutOfMemory
+from engine.memory.handover import Exported, check_exported, export_sequence, import_sequence
 from engine.memory.memory import Holding, Memory
 from engine.memory.pages import pages_for
 from engine.memory.prefix import PrefixCache, open_or_make_room
@@ -53,7 +55,7 @@ class Runner:
             self.memory.close(holding)
             return False
         self._holdings[sequence] = holding
-        sequence.n_held = holding.length
+        sequence.n_held, sequence.arrived = holding.length, None
         return True
 
     def reserve(self, sequence: Sequence, n_tokens: int) -> bool:
@@ -89,7 +91,7 @@ class Runner:
             torch.set_num_threads(self.threads)
         batch = Batch.of([self._span(part) for part in plan.parts])
         self._journal = Journal() if batch.drafted is not None else None
-        logits: NDArray[Any] = self.model.forward(batch, self.memory, self._journal).numpy()
+        logits: NDArray[Any] = self.model.forward(batch, self.memory, self._journal).cpu().numpy()
         return logits
 
     def settle(self, plan: StepPlan, accepted: Many[int]) -> None:
@@ -112,13 +114,30 @@ class Runner:
         """What computes here: read when asked, since threads and kernels can be changed while the engine lives."""
         called = self.model.operations(drafts=drafts)
         kernels = {operation: name for operation, name in in_use().items() if operation in called}
-        return describe_device(threads=self.threads, kernels=kernels)
+        kind = self.model.device.type
+        name = torch.cuda.get_device_name(self.model.device) if kind == "cuda" else None
+        return describe_device(threads=self.threads, kernels=kernels, kind=kind, name=name)
+
+    def export(self, sequence: Sequence) -> Exported:
+        """A copy of all that a sequence holds, for another engine; between steps."""
+        return export_sequence(self.memory, self._holdings[sequence])
+
+    def check_arrived(self, exported: Exported, tokens: Many[int]) -> None:
+        """Raise RequestError (`broken_handover`) unless this is the memory of all these tokens but the newest."""
+        try:
+            if exported.length != len(tokens) - 1:
+                raise BrokenHandover(f"Memory of {exported.length} positions came with {len(tokens)} tokens.")
+            check_exported(self.memory, exported)
+        except BrokenHandover as broken:
+            raise RequestError("broken_handover", str(broken)) from None
 
     def check(self) -> None:
         """Raise IntegrityError if a page or a slot is lost or has two owners; between steps."""
         self.memory.check_integrity()
 
     def _open(self, sequence: Sequence) -> Holding | None:
+        if sequence.arrived is not None:
+            return self._take_over(sequence.arrived)
         if not sequence.serving.reuse_prefix or sequence.recomputes:
             return open_or_make_room(self.memory, self.prefixes)
         branch = self.prefixes.branch(sequence.tokens[: sequence.n_prompt])
@@ -128,6 +147,15 @@ class Runner:
         except OutOfMemory:
             holding = None
         return holding or open_or_make_room(self.memory, self.prefixes)
+
+    def _take_over(self, exported: Exported) -> Holding | None:
+        """What came from another engine, in memory of our own; checkpoints give way to it."""
+        while True:
+            try:
+                return import_sequence(self.memory, exported)
+            except OutOfMemory:
+                if not self.prefixes.evict():
+                    return None
 
     def _checkpoint(self, part: Part, holding: Holding) -> None:
         sequence = part.sequence

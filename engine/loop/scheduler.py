@@ -10,6 +10,10 @@ allow, and says which of the running ones take part in the next step and with ho
 
 Nobody starves: the line is served in order of arrival, only the youngest is ever preempted, and the oldest can always
 take what the others hold. A policy chooses the order within a step (`engine.loop.policy`).
+
+The engine may be reserved for a while. Whoever was there before is served as ever; then the lane's own requests run
+with nobody beside them, and who arrives meanwhile is held until the reservation ends. So a request is passed over by
+one reservation at most, the one that it arrived in.
 """
 
 from __future__ import annotations
@@ -32,6 +36,8 @@ NO_MEMORY = "too little memory is free for it"
 BEHIND = "others are before it"
 PROMPTS_FIRST = "prompts go first"
 BUDGET = "the step is full"
+RESERVED = "the engine is reserved for a timing experiment"
+NOT_EMPTY = "it runs alone, and others still run"
 
 MAX_LISTED = 32
 """Of a long queue a step row names so many and counts the rest: writing out all would take longer than planning."""
@@ -50,6 +56,11 @@ class BatchRow(msgspec.Struct, frozen=True):
     """Why it waits, in words; None if it runs."""
     ticket: int = 0
     """Its number at the engine; its own record has it, too, so that its owner can find the row."""
+    place: int | None = None
+    """Its place in the queue, from 1; None if it runs."""
+    expected_wait_ns: int | None = None
+    """Estimated from the pace of `estimated_from` finished runs; None without a basis, or if it runs."""
+    estimated_from: int | None = None
 
 
 class Scheduler:
@@ -61,13 +72,29 @@ class Scheduler:
         self.room: Room = room or Plenty()
         self._waiting: deque[Sequence] = deque()
         self._running: list[Sequence] = []
-        self._blocked = BEHIND
-        """Why the first in line waits."""
+        self._blocked: str | None = None
+        """Why the first in line waits; None before a plan has looked."""
+        self.reserved = False
+        """Whether only the lane's own requests get in of those that arrive now."""
 
     def add(self, sequence: Sequence) -> int:
         """Put a sequence at the end of the line; returns how many requests are before it, running ones included."""
+        sequence.held = self.reserved and not sequence.in_lane
         self._waiting.append(sequence)
+        if self.reserved:
+            return next(ahead for waiting, ahead in self.waiting() if waiting is sequence)
         return len(self._running) + len(self._waiting) - 1
+
+    def reserve(self) -> None:
+        """From now on, who arrives is held, but for the lane's own."""
+        self.reserved = True
+
+    def release(self) -> None:
+        """The reservation is over: everybody is in line again, in order of arrival."""
+        self.reserved = False
+        for sequence in (*self._running, *self._waiting):
+            # What is left of the lane has no claim on the next one.
+            sequence.held = sequence.in_lane = False
 
     def plan(self) -> StepPlan:
         """The next step; without parts if there is nothing to compute. Takes the room that its parts need."""
@@ -90,30 +117,50 @@ class Scheduler:
         """Who takes part in steps now, oldest first."""
         return self._running
 
+    @property
+    def places(self) -> int:
+        """How many may run at once, as things stand: fewer than the policy allows while memory is short."""
+        short = self._blocked == NO_MEMORY and self._running
+        return len(self._running) if short else self.policy.max_running
+
     def waiting(self) -> list[tuple[Sequence, int]]:
-        """Who waits, in order, each with the number of requests before it."""
+        """Who waits, in the order in which they get in, each with the number of requests before it."""
         before = len(self._running)
-        return [(sequence, before + place) for place, sequence in enumerate(self._waiting)]
+        # Sorting is stable: within each half the order of arrival stays.
+        line = sorted(self._waiting, key=lambda sequence: sequence.held) if self.reserved else self._waiting
+        return [(sequence, before + place) for place, sequence in enumerate(line)]
 
     def rows(self) -> list[BatchRow]:
         """The live table: running sequences, then waiting ones in order."""
         running = [_row(sequence, sequence.phase, None) for sequence in self._running]
-        return running + [_row(sequence, None, self._reason(ahead)) for sequence, ahead in self.waiting()]
+        return running + [_row(sequence, None, self._reason(sequence, ahead)) for sequence, ahead in self.waiting()]
 
     def _admit(self) -> list[Sequence]:
         admitted: list[Sequence] = []
         joining_allowed = self.policy.name != "static" or not self._running
-        while self._waiting:
-            self._blocked = STATIC_BATCH if not joining_allowed else FULL_BATCH
-            if not joining_allowed or len(self._running) >= self.policy.max_running:
+        self._blocked = None
+        while (sequence := self._next_in_line()) is not None:
+            self._blocked = STATIC_BATCH if not joining_allowed else self._hindrance(sequence)
+            if self._blocked:
                 break
-            self._blocked = NO_MEMORY
-            if not self.room.enter(self._waiting[0]):
-                break
-            sequence = self._waiting.popleft()
+            self._waiting.remove(sequence)
             self._running.append(sequence)
             admitted.append(sequence)
         return admitted
+
+    def _next_in_line(self) -> Sequence | None:
+        """The first that is not held back."""
+        if not self.reserved:
+            return self._waiting[0] if self._waiting else None
+        return next((sequence for sequence in self._waiting if not sequence.held), None)
+
+    def _hindrance(self, sequence: Sequence) -> str | None:
+        """Why the next in line cannot join; None if it can, and then it has entered the memory."""
+        if self.reserved and sequence.in_lane and not all(one.in_lane for one in self._running):
+            return NOT_EMPTY
+        if len(self._running) >= self.policy.max_running:
+            return FULL_BATCH
+        return None if self.room.enter(sequence) else NO_MEMORY
 
     def _fill(self, preempted: list[tuple[Sequence, int]]) -> list[Part]:
         """Go through the running sequences in the policy's order and give each what budget and memory allow."""
@@ -185,11 +232,15 @@ class Scheduler:
             served = {part.sequence for part in parts}
             reason = PROMPTS_FIRST if self.policy.name == "prefill_first" else BUDGET
             waits = [Wait(sequence.ticket, reason) for sequence in self._running if sequence not in served]
-        first = itertools.islice(self._waiting, MAX_LISTED)
-        waits += [Wait(sequence.ticket, BEHIND if place else self._blocked) for place, sequence in enumerate(first)]
+        blocked = self._blocked or BEHIND
+        for sequence in itertools.islice(self._waiting, MAX_LISTED):
+            waits.append(Wait(sequence.ticket, RESERVED if sequence.held else blocked))
+            blocked = blocked if sequence.held else BEHIND
         return waits
 
-    def _reason(self, ahead: int) -> str:
+    def _reason(self, sequence: Sequence, ahead: int) -> str:
+        if sequence.held:
+            return RESERVED
         return "the next step" if ahead < self.policy.max_running else f"{ahead} before it"
 
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from engine.memory.handover import Exported
+
 
 class Draft(NamedTuple):
     """A guess at a token that is not known yet; a pass checks it.
@@ -49,6 +51,12 @@ class Sequence:
     """Guesses for the next step."""
     checkpoint_at: list[int] = field(default_factory=list)
     """Positions, ascending, at which prefill pauses so that a prefix checkpoint can be taken."""
+    arrived: Exported | None = None
+    """Memory that came from another engine and is taken over when it joins the batch."""
+    in_lane: bool = False
+    """Whether it was asked for by whoever had reserved the engine."""
+    held: bool = False
+    """Whether it waits for a reservation to end."""
 
     def __post_init__(self) -> None:
         self.n_refill = self.n_refill or self.n_prompt

@@ -45,6 +45,11 @@ class StepLog:
         """Steps since the engine was made."""
         return self._count
 
+    @property
+    def opened_ns(self) -> int:
+        """Where the rows' clock begins, on the engine's."""
+        return self._opened_ns
+
     def note(self, plan: StepPlan, results: Sequence[Result], usage: Usage, planning_ns: int, start_ns: int) -> None:
         """Add a step that has been computed; before its sequences advance."""
         parts = [

@@ -20,6 +20,7 @@ from engine.account.trace_record import LayerGates, PassTimes, StateTrace, Trace
 from engine.loop.runner import Runner
 from engine.memory.memory import Holding
 from engine.model.batch import Batch, Span
+from engine.model.model import Model
 from kernels import dispatch
 from kernels.reference import decay_and_write_strength
 
@@ -130,18 +131,25 @@ def _bring_to(runner: Runner, holding: Holding, ids: list[int]) -> None:
 def _timed_pass(runner: Runner, one: Pass, token_ids: list[int], holding: Holding) -> PassTimes:
     model, memory = runner.model, runner.memory
     logits: Literal["last", "none"] = "last" if one.emitted else "none"
-    batch = Batch.of([Span(token_ids, one.start_position, one.phase, holding, logits)])
-    instants = [clock()]
+    batch = Batch.of([Span(token_ids, one.start_position, one.phase, holding, logits)]).on(model.device)
+    instants = [_now(model)]
     x = model.embed(batch)
     rotary = model.rotary(batch)
-    instants.append(clock())
+    instants.append(_now(model))
     for block in model.layers:
         block.apply(x, batch, memory, rotary)
-        instants.append(clock())
+        instants.append(_now(model))
     model.logits(x, batch)
-    instants.append(clock())
+    instants.append(_now(model))
     embedding, *layers, head = [end - start for start, end in itertools.pairwise(instants)]
     return PassTimes(one.number, one.phase, len(token_ids), embedding, layers, head)
+
+
+def _now(model: Model) -> int:
+    """The clock, once all that was asked of the device is done."""
+    if model.device.type == "cuda":
+        torch.cuda.synchronize(model.device)
+    return clock()
 
 
 def _watch_tokens(
@@ -203,4 +211,4 @@ def _state_trace(layer: int, head: int, stride: int, kept: list[int], frames: Te
 
 
 def _packed(tensor: Tensor) -> str:
-    return pack(tensor.contiguous().numpy().tobytes())
+    return pack(tensor.cpu().contiguous().numpy().tobytes())

@@ -13,3 +13,7 @@ class OutOfMemory(RuntimeError):
 
 class IntegrityError(AssertionError):
     """A page or a slot has no owner, or two; the message says which."""
+
+
+class BrokenHandover(ValueError):
+    """A sequence's memory that came from another engine cannot be taken over; the message says why."""

@@ -18,6 +18,7 @@ import torch
 from engine.memory.errors import IntegrityError
 from engine.memory.pages import PAGE_SIZE, KVPages, pages_for
 from engine.memory.slots import StateSlots
+from engine.memory.untouched import CPU
 
 if TYPE_CHECKING:
     from engine.model.config import ModelConfig
@@ -42,15 +43,17 @@ class Memory:
 
     @classmethod
     def for_model(
-        cls, config: ModelConfig, *, n_slots: int, n_positions: int, kv_dtype: torch.dtype = torch.bfloat16
-    ) -> Memory:
+        cls, config: ModelConfig, *, n_slots: int, n_positions: int, kv_dtype: torch.dtype = torch.bfloat16,
+        device: torch.device = CPU,
+    ) -> Memory:  # fmt: skip
         """Room for `n_slots` sequences at once that hold `n_positions` positions between them, in whole pages."""
         pages = KVPages(
-            len(config.full_layers), config.num_key_value_heads, config.head_dim, pages_for(n_positions), kv_dtype
-        )
+            len(config.full_layers), config.num_key_value_heads, config.head_dim, pages_for(n_positions), kv_dtype,
+            device,
+        )  # fmt: skip
         slots = StateSlots(
             len(config.linear_layers), n_slots, config.linear_num_value_heads, config.linear_value_head_dim,
-            config.linear_key_head_dim, config.conv_channels, config.linear_conv_kernel_dim,
+            config.linear_key_head_dim, config.conv_channels, config.linear_conv_kernel_dim, device,
         )  # fmt: skip
         return cls(pages, slots)
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from engine.memory.errors import OutOfMemory
-from engine.memory.untouched import untouched
+from engine.memory.untouched import CPU, untouched
 
 PAGE_SIZE = 16
 
@@ -31,11 +31,14 @@ class KVPages:
     sequence's pages for one head gives `[positions, head_dim]` without a transpose.
     """
 
-    def __init__(self, n_layers: int, n_kv_heads: int, head_dim: int, n_pages: int, dtype: torch.dtype) -> None:
+    def __init__(
+        self, n_layers: int, n_kv_heads: int, head_dim: int, n_pages: int, dtype: torch.dtype,
+        device: torch.device = CPU,
+    ) -> None:  # fmt: skip
         self.n_pages = n_pages
         shape = (n_layers, n_kv_heads, n_pages, PAGE_SIZE, head_dim)
-        self.keys = untouched(shape, dtype)
-        self.values = untouched(shape, dtype)
+        self.keys = untouched(shape, dtype, device)
+        self.values = untouched(shape, dtype, device)
         # One tensor a layer, made once: indexing costs a microsecond, and a decode step is made of microseconds.
         self.layers: list[tuple[Tensor, Tensor]] = list(zip(self.keys, self.values, strict=True))
         self._free = list(range(n_pages - 1, -1, -1))
@@ -109,6 +112,6 @@ class KVPages:
 
     def poison_free(self) -> None:
         """Fill every free page with NaN, so that a read of memory that nobody owns is seen (for tests)."""
-        index = torch.tensor(self._free, dtype=torch.int64)
+        index = torch.tensor(self._free, dtype=torch.int64, device=self.keys.device)
         for pool in (self.keys, self.values):
             pool.index_fill_(2, index, float("nan"))

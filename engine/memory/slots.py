@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.memory.errors import OutOfMemory
-from engine.memory.untouched import untouched
+from engine.memory.untouched import CPU, untouched
 
 
 class StateSlots:
@@ -23,12 +23,13 @@ class StateSlots:
     """
 
     def __init__(
-        self, n_layers: int, n_slots: int, n_heads: int, value_dim: int, key_dim: int, channels: int, kernel: int
-    ) -> None:
+        self, n_layers: int, n_slots: int, n_heads: int, value_dim: int, key_dim: int, channels: int, kernel: int,
+        device: torch.device = CPU,
+    ) -> None:  # fmt: skip
         self.n_slots = n_slots
-        self.states = untouched((n_layers, n_slots, n_heads, value_dim, key_dim), torch.float32)
+        self.states = untouched((n_layers, n_slots, n_heads, value_dim, key_dim), torch.float32, device)
         # A model without such layers has no kernel, either.
-        self.windows = untouched((n_layers, n_slots, max(kernel - 1, 0), channels), torch.float32)
+        self.windows = untouched((n_layers, n_slots, max(kernel - 1, 0), channels), torch.float32, device)
         self.layers: list[tuple[Tensor, Tensor]] = list(zip(self.states, self.windows, strict=True))
         self._free = list(range(n_slots - 1, -1, -1))
 
@@ -80,6 +81,6 @@ class StateSlots:
 
     def poison_free(self) -> None:
         """Fill every free slot with NaN, so that a read of memory that nobody owns is seen (for tests)."""
-        index = torch.tensor(self._free, dtype=torch.int64)
+        index = torch.tensor(self._free, dtype=torch.int64, device=self.states.device)
         for pool in (self.states, self.windows):
             pool.index_fill_(1, index, float("nan"))

@@ -8,10 +8,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+CPU = torch.device("cpu")
 
-def untouched(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-    """Zeros [shape] that the operating system hands out page by page as they are touched; torch.zeros touches all."""
-    if 0 in shape:  # a model without such layers
-        return torch.zeros(shape, dtype=dtype)
+
+def untouched(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Zeros [shape] that the operating system hands out page by page as they are touched; torch.zeros touches all.
+
+    On another device than the CPU they are all there at once.
+    """
+    if 0 in shape or device.type != "cpu":  # a model without such layers
+        return torch.zeros(shape, dtype=dtype, device=device)
     raw = np.zeros(math.prod(shape) * dtype.itemsize, dtype=np.uint8)
     return torch.from_numpy(raw).view(dtype).view(shape)

@@ -7,8 +7,8 @@ there is no other channel.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -105,6 +105,17 @@ class Batch:
             logit_rows=logit_rows,
             drafted=_drafted(spans),
         )
+
+    def on(self, device: torch.device) -> Batch:
+        """The batch with its numbers on the device: itself where they are there already."""
+        if self.token_ids.device == device:
+            return self
+        return replace(self, **{name: tensor.to(device, non_blocking=True) for name, tensor in self.tensors().items()})
+
+    def tensors(self) -> dict[str, Any]:
+        """The tensors by name: all that is on the device."""
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in own.items() if isinstance(value, Tensor)}
 
     @property
     def n_tokens(self) -> int:

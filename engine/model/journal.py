@@ -34,7 +34,7 @@ class Journal:
         """Apply the first `kept_rows[b]` rows of each drafted sequence; -1 for one that was not drafted."""
         if self._batch is None:
             return
-        accepted = torch.tensor(kept_rows, dtype=torch.int64)
+        accepted = torch.tensor(kept_rows, dtype=torch.int64, device=self._batch.bounds_index.device)
         for entry, windows, states in self._entries:
             ops.fold_drafts(entry, windows, states, self._batch.bounds_index, self._batch.state_slots, accepted)
         self._entries.clear()

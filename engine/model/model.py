@@ -9,9 +9,10 @@ from torch import Tensor
 
 from engine.account.record import ModelShape
 from engine.memory.memory import Memory
+from engine.memory.untouched import CPU
 from engine.model.attention import GatedAttention
 from engine.model.batch import Batch
-from engine.model.config import ModelConfig
+from engine.model.config import CheckpointError, ModelConfig
 from engine.model.delta_net import DRAFTED, GatedDeltaNet
 from engine.model.journal import Journal
 from engine.model.mlp import MLP
@@ -64,7 +65,10 @@ class Model:
         weights: WeightFormat = "bf16",
     ) -> None:  # fmt: skip
         """Take all weights from the checkpoint; raises CheckpointError. `Model.load` is the usual way."""
-        dispatch.prepare()
+        self.device = checkpoint.device
+        if weights != "bf16" and self.device.type != "cpu":
+            raise CheckpointError(f"weights in fewer bits are read by the CPU only, so far; not on {self.device}")
+        dispatch.prepare(self.device.type)
         self.config = config
         self.kv_dtype = kv_dtype
         quantizer = Quantizer(
@@ -88,13 +92,13 @@ class Model:
             head_bytes=self.head.nbytes, weight_dtype=format_name(self.layers[0].mlp.down, self.head),
             kv_dtype=_dtype_name(kv_dtype),
         )  # fmt: skip
-        self._rotary = torch.empty(0, config.rotary_dim)
+        self._rotary = torch.empty(0, config.rotary_dim, device=self.device)
         self._recorded = RecordedSteps(self.embed, self._through_layers, config.context_length)
 
     @classmethod
     def load(
         cls, folder: str | Path, dtype: torch.dtype = torch.bfloat16, kv_dtype: torch.dtype = torch.bfloat16,
-        weights: WeightFormat = "bf16",
+        weights: WeightFormat = "bf16", device: torch.device = CPU,
     ) -> Model:  # fmt: skip
         """Load a `qwen3_5_text` or `llama` folder, or the text model of a multimodal one.
 
@@ -102,7 +106,8 @@ class Model:
         KV cache (made by `new_memory`). Raises CheckpointError.
         """
         folder = Path(folder)
-        return cls(ModelConfig.load(folder), Checkpoint(folder, dtype), folder.resolve().name, kv_dtype, weights)
+        checkpoint = Checkpoint(folder, dtype, device)
+        return cls(ModelConfig.load(folder), checkpoint, folder.resolve().name, kv_dtype, weights)
 
     def operations(self, *, drafts: bool) -> frozenset[str]:
         """The operations of `kernels.dispatch` that a pass calls, one with drafts or a plain one."""
@@ -113,15 +118,18 @@ class Model:
 
     def new_memory(self, *, n_slots: int, n_positions: int) -> Memory:
         """Memory for `n_slots` sequences at once that hold `n_positions` positions between them."""
-        return Memory.for_model(self.config, n_slots=n_slots, n_positions=n_positions, kv_dtype=self.kv_dtype)
+        return Memory.for_model(
+            self.config, n_slots=n_slots, n_positions=n_positions, kv_dtype=self.kv_dtype, device=self.device
+        )
 
     @torch.inference_mode()
     def forward(self, batch: Batch, memory: Memory, journal: Journal | None = None) -> Tensor:
         """Run the batch through the model; its sequences' pages and slots in memory are written.
 
         A batch with drafts needs a `journal`, which takes what the drafted sequences' states do not. Returns the logits
-        of `batch.logit_rows`, [n, vocab] float32.
+        of `batch.logit_rows`, [n, vocab] float32, on the model's device.
         """
+        batch = batch.on(self.device)
         if self._recorded.applies_to(batch):
             return self._recorded.run(batch, memory, self.rotary(batch))
         return self._through_layers(self.embed(batch), batch, memory, journal)
@@ -151,7 +159,7 @@ class Model:
         needed = max(batch.context_lengths)
         if needed > len(self._rotary):
             size = max(needed, 2 * len(self._rotary), FIRST_ROTATIONS)
-            self._rotary = rotary_table(size, self.config.rotary_dim, self.config.rope_theta)
+            self._rotary = rotary_table(size, self.config.rotary_dim, self.config.rope_theta).to(self.device)
         return self._rotary
 
 

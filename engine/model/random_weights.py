@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from engine.account.record import ModelShape
+from engine.memory.untouched import CPU
 from engine.model.config import CheckpointError, ModelConfig
 from engine.model.model import Model
 from engine.model.quantize import WeightFormat
@@ -22,16 +23,16 @@ from engine.model.weights import Checkpoint
 class RandomWeights(Checkpoint):
     """Weights drawn when they are asked for; the same ones for the same seed."""
 
-    def __init__(self, config: ModelConfig, dtype: torch.dtype, seed: int = 0) -> None:
+    def __init__(self, config: ModelConfig, dtype: torch.dtype, seed: int = 0, device: torch.device = CPU) -> None:
         """`dtype` is that of the matrices."""
-        self._config, self._dtype = config, dtype
+        self._config, self._dtype, self.device = config, dtype, device
         self._left = {}
         self.bytes_taken = self.count_taken = 0
-        self._generator = torch.Generator().manual_seed(seed)
+        self._generator = torch.Generator(device).manual_seed(seed)
 
     def _take(self, name: str, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
         """Spread so that a layer's output is about as large as its input, and states neither fade nor grow at once."""
-        weight = torch.empty(*shape, dtype=dtype)
+        weight = torch.empty(*shape, dtype=dtype, device=self.device)
         if len(shape) == 2:
             bound = (3 / shape[1]) ** 0.5
             weight.uniform_(-bound, bound, generator=self._generator)
@@ -48,16 +49,16 @@ class RandomWeights(Checkpoint):
         return self._config.zero_centred_norms and not name.endswith("linear_attn.norm.weight")
 
 
-def random_model(shape: ModelShape, seed: int = 0, weights: WeightFormat = "bf16") -> Model:
+def random_model(shape: ModelShape, seed: int = 0, weights: WeightFormat = "bf16", device: torch.device = CPU) -> Model:
     """A model of this shape; raises CheckpointError if its weights, in bf16, do not fit into free memory."""
-    free = psutil.virtual_memory().available
+    free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else psutil.virtual_memory().available
     if shape.weight_bytes > free:
         raise CheckpointError(
             f"Random weights of {shape.name} take {shape.weight_bytes / 1e9:.1f} GB in bf16, and {free / 1e9:.1f} GB "
             "of memory are free. Take a smaller shape."
         )
     config = config_of(shape)
-    drawn = RandomWeights(config, torch.bfloat16, seed)
+    drawn = RandomWeights(config, torch.bfloat16, seed, device)
     return Model(config, drawn, f"{shape.name}, random weights", torch.bfloat16, weights)
 
 

@@ -4,14 +4,15 @@ A decode step of a small model spends a fifth of its time in Python, going from 
 makes the very calls of the one before: same weights, same pools, same sizes; only the batch's numbers differ. So the
 first step of its kind is recorded while it runs through the model's own code, and later ones put their numbers into the
 recorded batch's tensors and make the calls again. Nothing is computed differently.
+
+On a GPU a recording is a CUDA graph, which notes launches without making them; so it is made on nobody's memory first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 
-import torch
 from torch import Tensor
 
 from engine.memory.memory import Memory
@@ -50,10 +51,8 @@ class _Step:
 
     def __init__(self, batch: Batch, memory: Memory, rotary: Tensor, table_width: int) -> None:
         self._memory, self._rotary = memory, rotary
-        tables = torch.full((batch.n_sequences, table_width), -1, dtype=torch.int32)
-        own = {
-            f.name: getattr(batch, f.name).clone() for f in fields(batch) if isinstance(getattr(batch, f.name), Tensor)
-        }
+        tables = batch.page_tables.new_full((batch.n_sequences, table_width), -1)
+        own = {name: tensor.clone() for name, tensor in batch.tensors().items()}
         self._batch = replace(batch, **{**own, "page_tables": tables})
         self._x: Tensor | None = None
         self._logits: Tensor | None = None
@@ -64,18 +63,40 @@ class _Step:
         return self._memory is memory and self._rotary is rotary
 
     def run(self, batch: Batch, embed: Callable[[Batch], Tensor], forward: Forward) -> Tensor:
+        x = embed(batch)
+        if self._recording is not None:
+            self._take(batch)
+            return self._replay(self._recording, x)
+        if dispatch.runs_while_recording():
+            self._take(batch)
+            self._record(x, forward)
+            assert self._logits is not None
+            return self._logits.clone()
+        # What is compiled or chosen at a first call comes before: on nobody's memory, which it leaves alone.
+        self._take_nobody()
+        forward(x.clone(), self._batch, self._memory)
+        recording = self._record(x.clone(), forward)
         self._take(batch)
-        if self._recording is None:
-            self._x = embed(batch)
-            with dispatch.record() as recording:
-                self._logits = forward(self._x, self._batch, self._memory)
-            self._recording = recording
-        else:
-            assert self._x is not None
-            self._x.copy_(embed(batch))
-            self._recording.replay()
-        assert self._logits is not None
+        return self._replay(recording, x)
+
+    def _record(self, x: Tensor, forward: Forward) -> dispatch.Recording:
+        self._x = x
+        with dispatch.record() as recording:
+            self._logits = forward(x, self._batch, self._memory)
+        self._recording = recording
+        return recording
+
+    def _replay(self, recording: dispatch.Recording, x: Tensor) -> Tensor:
+        assert self._x is not None and self._logits is not None
+        self._x.copy_(x)
+        recording.replay()
         return self._logits.clone()
+
+    def _take_nobody(self) -> None:
+        """The numbers of a batch that fills up a step: no page, no slot."""
+        self._batch.positions.zero_()
+        for numbers in (self._batch.kv_rows, self._batch.state_slots, self._batch.page_tables):
+            numbers.fill_(-1)
 
     def _take(self, batch: Batch) -> None:
         """Put the step's own numbers where the recorded calls look for them. Bounds and rows are always the same."""

@@ -18,6 +18,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from engine.memory.untouched import CPU
 from engine.model.config import CheckpointError, read_json
 
 PASSED_OVER = re.compile(r"^(model\.)?(mtp|visual)\.")
@@ -52,9 +53,10 @@ class SafetensorsWeight:
 class Checkpoint:
     """The weights of one folder. `take` what the model needs, then `finish`."""
 
-    def __init__(self, folder: str | Path, dtype: torch.dtype) -> None:
+    def __init__(self, folder: str | Path, dtype: torch.dtype, device: torch.device = CPU) -> None:
         """Open the folder's files; `dtype` is what matrices are converted to. Raises CheckpointError."""
         self._dtype = dtype
+        self.device = device
         self._left = _from_gguf(Path(folder)) or _by_canonical_name(_entries(Path(folder)))
         self.bytes_taken = 0
         self.count_taken = 0
@@ -64,7 +66,7 @@ class Checkpoint:
         if not tied:
             return self.matrix("lm_head.weight", shape)
         stored = self._left.pop("lm_head.weight", None)
-        if stored is not None and not torch.equal(stored.read().to(embedding.dtype), embedding):
+        if stored is not None and not torch.equal(stored.read().to(embedding), embedding):
             raise CheckpointError(
                 "config.json: tie_word_embeddings is true, but lm_head.weight is not embed_tokens.weight"
             )
@@ -103,7 +105,7 @@ class Checkpoint:
         if stored.dtype not in KNOWN_DTYPES:
             raise CheckpointError(f"the weight {raw_name} is stored as {stored.dtype}, which is not read here")
         # A copy always: the stored tensor is a view of the file, and the file may be replaced while we run.
-        taken = stored.to(dtype, copy=True).contiguous()
+        taken = stored.to(self.device, dtype, copy=True).contiguous()
         self.bytes_taken += taken.nbytes
         self.count_taken += taken.numel()
         return taken

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
@@ -17,13 +18,16 @@ from engine.loop.variant import named
 from engine.serve import wire
 from engine.serve.faults import Refused
 from engine.serve.host import EngineHost
+from engine.serve.quiet_lane import QuietLane
 from engine.serve.registry import RunRegistry
 
 if TYPE_CHECKING:
     from engine.loop.engine import Engine
 
-MAX_WAITING = 256
-"""Beyond this many waiting requests a new one is refused: an answer now is worth more than a place in an hour."""
+MAX_WAITING = 128
+"""Beyond this many waiting requests a new one is refused: an answer now is worth more than a place in an hour. Two
+classes of thirty with two runs each fit, and with 32 new tokens each the last of them waits seconds on two cores.
+"""
 
 
 @dataclass(frozen=True)
@@ -33,25 +37,29 @@ class Admission:
     host: EngineHost
     runs: RunRegistry
     max_waiting: int
+    lane: QuietLane = field(default_factory=QuietLane)
 
     async def submit(
         self, model: str | None, prompt: str, sampling: Sampling, serving: Serving = wire.DEFAULT_SERVING, *,
-        needs_viewers: bool,
+        needs_viewers: bool, lane: str | None = None,
     ) -> RunLog:  # fmt: skip
-        """Queue a request; returns its log at once.
+        """Queue a request; returns its log at once. `lane` is the key of a reservation.
 
-        Raises Refused: 400 for the request, 404 for the model, 429 for the queue, 503 for the engine.
+        Raises Refused: 400 for the request, 404 for the model, 409 for the key, 429 for the queue, 503 for the engine.
         """
         if serving.weights is not None:
             model = named(model or next(iter(self.host.engine.models)), serving.weights)
         engine = await self.engine(model)
-        if self.running_and_waiting()[1] >= self.max_waiting:
+        self.lane.cover(engine)
+        in_lane = self.lane.admits(lane)
+        if not in_lane and self.running_and_waiting()[1] >= self.max_waiting:
             raise Refused(
                 429, "queue_full", f"{self.max_waiting} requests are waiting already. Try again in a little while."
             )
         try:
             request = Request(prompt, sampling, serving=serving)
-            log = await anyio.to_thread.run_sync(engine.submit, request)
+            submit = partial(engine.submit, in_lane=True) if in_lane else engine.submit
+            log = await anyio.to_thread.run_sync(submit, request)
         except RequestError as wrong:
             status = 503 if wrong.code == "engine_closed" else 400
             raise Refused(status, wrong.code, wrong.message) from None
@@ -73,6 +81,10 @@ class Admission:
             )
             raise Refused(404, "unknown_run", message)
         return log
+
+    def reserve(self, seconds: float) -> wire.Reservation:
+        """Give the engine to one person's runs for a while. Raises Refused: 409 if it is reserved, 503 without one."""
+        return self.lane.reserve(seconds, self.host.engines)
 
     def running_and_waiting(self) -> tuple[int, int]:
         """How many requests are being computed and how many wait; (0, 0) without an engine."""

@@ -9,6 +9,7 @@ import re
 from collections.abc import AsyncGenerator, Iterator
 from types import TracebackType
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import httpx
 import msgspec
@@ -25,6 +26,8 @@ _T = TypeVar("_T")
 RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 _ANSWER = httpx.Timeout(30.0, connect=3.0)
+_LOADING = httpx.Timeout(180.0, connect=3.0)
+"""The first run of a model that is not here yet waits until it is loaded."""
 _TRACE = httpx.Timeout(120.0, connect=3.0)
 """A replay with instruments waits for a moment between requests and is many times slower than the run."""
 
@@ -59,11 +62,11 @@ class EngineClient:
 
     def submit(
         self, prompt: str, sampling: Sampling = wire.DEFAULT_SAMPLING, model: str | None = None,
-        serving: Serving = wire.DEFAULT_SERVING,
+        serving: Serving = wire.DEFAULT_SERVING, lane: str | None = None,
     ) -> str:  # fmt: skip
-        """Start a run and return its id without waiting for a token."""
-        body = wire.encode(wire.RunRequest(prompt, sampling, model, serving))
-        return self._ask("POST", "/runs", wire.RunAccepted, content=body).run_id
+        """Start a run and return its id without waiting for a token; `lane` is the key of a reservation."""
+        body = wire.encode(wire.RunRequest(prompt, sampling, model, serving, lane))
+        return self._ask("POST", "/runs", wire.RunAccepted, content=body, timeout=_LOADING).run_id
 
     def events(self, run_id: str, start: int = 0) -> Iterator[Event]:
         """The run's events from number `start` on, as they happen, until the run ends."""
@@ -118,9 +121,27 @@ class EngineClient:
         """What is loaded."""
         return self._ask("GET", "/models", wire.ModelList).models
 
+    def names(self) -> list[str]:
+        """Every name that a run may ask for, loaded or not, the engine's own model first."""
+        return self._ask("GET", "/models", wire.ModelList).names
+
     def batch(self) -> list[BatchRow]:
         """What is being computed and what waits, now."""
-        return self._ask("GET", "/batch", wire.BatchTable).rows
+        return self.batch_table().rows
+
+    def batch_table(self) -> wire.BatchTable:
+        """The same, with until when the engine is reserved, if it is."""
+        return self._ask("GET", "/batch", wire.BatchTable)
+
+    def reserve(self, seconds: float) -> wire.Reservation:
+        """Have the engine for one's own runs alone, for so long at most."""
+        return self._ask(
+            "POST", "/reservation", wire.Reservation, content=wire.encode(wire.ReservationRequest(seconds))
+        )
+
+    def give_back(self, key: str) -> None:
+        """End a reservation before its time."""
+        self._send("POST", "/reservation/end", content=wire.encode(wire.ReservationEnd(key)))
 
     def steps(self, start: int = 0) -> wire.StepTable:
         """What each step did, from number `start` on as far as it is kept."""
@@ -145,7 +166,8 @@ class EngineClient:
         try:
             return msgspec.json.decode(answer.content, type=answer_type)
         except msgspec.DecodeError as odd:
-            raise EngineUnavailable(f"What answers at {self.base_url} is not a Two Speeds engine: {odd}") from odd
+            place = place_of(self.base_url)
+            raise EngineUnavailable(f"What answers at {place} is not a Two Speeds engine: {odd}") from odd
 
     def _send(self, method: str, path: str, **request: Any) -> httpx.Response:
         headers = {"Content-Type": "application/json"} if "content" in request else None
@@ -166,7 +188,12 @@ def _path(run_id: str, what: str = "") -> str:
 
 
 def _unavailable(base_url: str, broken: httpx.TransportError) -> EngineUnavailable:
-    return EngineUnavailable(f"The engine at {base_url} does not answer ({type(broken).__name__}).")
+    return EngineUnavailable(f"The engine at {place_of(base_url)} does not answer ({type(broken).__name__}).")
+
+
+def place_of(url: str) -> str:
+    """Host and port of an address, for people: a name and a password in it are not."""
+    return urlsplit(url).netloc.rpartition("@")[2]
 
 
 def refusal(answer: httpx.Response) -> EngineRefused:

@@ -54,7 +54,7 @@ class _TokenDoor:
                 no = refusal(
                     401,
                     "unauthorized",
-                    "This engine asks for a token: Authorization: Bearer ...",
+                    "This engine asks for a token, and none or another one was sent (Authorization: Bearer ...).",
                     {"WWW-Authenticate": "Bearer"},
                     path=scope["path"],
                 )

@@ -8,11 +8,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from engine.loop.variant import variants
+from engine.loop.variant import split_variant, variants
 from engine.serve import wire
 from engine.serve.faults import Refused
 
@@ -23,7 +23,16 @@ _log = logging.getLogger(__name__)
 
 
 KEPT_S = 600.0
-"""A variant that nobody has asked for so long gives its memory back."""
+"""A variant or another model that nobody has asked for so long gives its memory back."""
+
+
+class OtherModels(NamedTuple):
+    """The models beside the server's own."""
+
+    names: Callable[[], Sequence[str]]
+    """Those that are on this machine now."""
+    load: Callable[[str], Engine]
+    """Makes the engine of one of their variants."""
 
 
 @dataclass
@@ -35,13 +44,17 @@ class _Variant:
 class EngineHost:
     """Loads one engine in a thread, once, and hands it to whoever asks when it is ready.
 
-    Beside it stand variants of the same model in fewer bits, each an engine of its own: loaded when first asked for,
-    closed when nobody has asked for ten minutes.
+    Beside it stand variants of the same model in fewer bits, and other models, each an engine of its own: loaded when
+    first asked for, closed when nobody has asked for ten minutes.
     """
 
-    def __init__(self, load: Callable[[], Engine], load_variant: Callable[[str], Engine] | None = None) -> None:
+    def __init__(
+        self, load: Callable[[], Engine], load_variant: Callable[[str], Engine] | None = None,
+        others: OtherModels | None = None,
+    ) -> None:  # fmt: skip
         self._load = load
         self._load_variant = load_variant
+        self._others = others
         self._variants: dict[str, _Variant] = {}
         self._loading_variant = threading.Lock()
         self._engine: Engine | None = None
@@ -58,8 +71,16 @@ class EngineHost:
 
     @property
     def health(self) -> wire.Health:
-        """Loading, ready or failed, and why."""
+        """Loading, ready or failed, and why; of a cluster that is ready, how many engines it has."""
+        if self._engine is not None and self._engine.condition:
+            return wire.Health("ready", self._engine.condition)
         return self._health
+
+    @property
+    def machine(self) -> str | None:
+        """The name of what computes; None while nothing does. A front of several engines has no one device."""
+        device = getattr(self._engine, "device", None)
+        return device.name if device else None
 
     @property
     def engine(self) -> Engine:
@@ -77,8 +98,11 @@ class EngineHost:
     @property
     def names(self) -> list[str]:
         """Every name that may be asked for, loaded or not. Raises Refused while there is no engine."""
-        names = list(self.engine.models)
-        return names if self._load_variant is None else [one for name in names for one in variants(name)]
+        own = list(self.engine.models)
+        if self._load_variant is not None:
+            own = [one for name in own for one in variants(name)]
+        others = self._others.names() if self._others else ()
+        return list(dict.fromkeys([*own, *(one for name in others for one in variants(name))]))
 
     def is_loaded(self, model: str | None) -> bool:
         """Whether `engine_for` answers at once."""
@@ -91,28 +115,46 @@ class EngineHost:
             raise Refused(404, "unknown_model", f"There is no model {model[:80]!r} here; there is: {', '.join(known)}.")
 
     def engine_for(self, model: str | None) -> Engine:
-        """The engine of a model's name, None for the model as it is; loads a variant, which takes seconds.
+        """The engine of a model's name, None for the model as it is; loads one that is not here, which takes seconds.
 
         Raises Refused: 404 for a name that is not in `names`, 503 while there is no engine or if loading fails.
         """
         if model is None or model in self.engine.models:
             return self.engine
+        if found := self._loaded(model):
+            return found
         self.check(model)
         with self._loading_variant:
+            if found := self._loaded(model):
+                return found
+            engine = self._bring_up_variant(model)
+            with self._lock:
+                if not self._closed:
+                    self._variants[model] = _Variant(engine, time.monotonic())
+                    return engine
+        engine.close()
+        raise Refused(503, "engine_closed", "The engine is shutting down.")
+
+    def _loaded(self, model: str) -> Engine | None:
+        """A variant that is here, which is thereby asked for; never waits for another one that is being loaded."""
+        with self._lock:
             variant = self._variants.get(model)
             if variant is None:
-                variant = self._variants[model] = _Variant(self._bring_up_variant(model), 0.0)
+                return None
             variant.asked_at = time.monotonic()
             return variant.engine
 
     def drop_unused(self, now: float | None = None) -> None:
         """Close the variants that nobody has used for a while."""
         now = time.monotonic() if now is None else now
-        with self._loading_variant:
-            for name, variant in list(self._variants.items()):
-                if now - variant.asked_at > KEPT_S and not variant.engine.batch_table():
-                    del self._variants[name]
-                    variant.engine.close()
+        with self._lock:
+            unused = [
+                name for name, variant in self._variants.items()
+                if now - variant.asked_at > KEPT_S and not variant.engine.batch_table()
+            ]  # fmt: skip
+            engines = [self._variants.pop(name).engine for name in unused]
+        for engine in engines:
+            engine.close()
 
     def close(self) -> None:
         """Stop the engines; their live runs end as cancelled. One that is still loading is stopped once it is there."""
@@ -127,9 +169,11 @@ class EngineHost:
             engine.close()
 
     def _bring_up_variant(self, model: str) -> Engine:
-        assert self._load_variant is not None
+        is_own = self._load_variant is not None and split_variant(model)[0] in self.engine.models
+        load = self._load_variant if is_own or self._others is None else self._others.load
+        assert load is not None, "only a name that `check` knows is brought up"
         try:
-            engine = self._load_variant(model)
+            engine = load(model)
         except Exception as error:
             raise Refused(503, "engine_failed", self._explain(error)) from error
         engine.start()

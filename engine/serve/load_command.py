@@ -16,6 +16,7 @@ from engine.account.record import Run
 
 if TYPE_CHECKING:
     from engine.account.goodput import Limits
+    from engine.account.workload import Workload
     from engine.loop.arrivals import ArrivalProcess
     from engine.serve.client import EngineClient
     from engine.serve.load import Tally, Watcher
@@ -36,6 +37,8 @@ def load(
     cancel: Annotated[float, typer.Option(help="Share of requests whose user leaves early, 0 to 1.")] = 0.0,
     reuse_prefix: Annotated[bool, typer.Option("--reuse-prefix", help="Requests share beginnings, kept.")] = False,
     seed: Annotated[int, typer.Option(help="Same seed, same requests.")] = 0,
+    workload: Annotated[Path | None, typer.Option(help="Replay a recorded workload, such as a class's.")] = None,
+    speed: Annotated[float, typer.Option(help="Replay so many times as fast as it was.")] = 1.0,
     ttft: Annotated[float, typer.Option(help="Goodput's limit on the time to first token, in ms.")] = 1000.0,
     tpot: Annotated[float, typer.Option(help="Goodput's limit on the time per output token, in ms.")] = 100.0,
     model: Annotated[str | None, typer.Option(help="The model to start, or whose tokenizer counts prompts.")] = None,
@@ -44,6 +47,7 @@ def load(
     save: Annotated[Path | None, typer.Option(help="Write every run's record to this file, one a line.")] = None,
 ) -> None:
     """Put load on an engine and report latencies, throughput and who was not served well."""
+    from engine.account.workload import read_workload
     from engine.serve.load import run_load
     from engine.serve.load_plan import LoadOptions
 
@@ -51,17 +55,19 @@ def load(
         if url is not None and policy is not None:
             raise ValueError("--policy is for an engine started here; one that runs already has its own.")
         options = LoadOptions(
-            rate=rate, users=4 if rate is None and users is None else users, think_s=think,
+            rate=rate, users=4 if rate is None and users is None and workload is None else users, think_s=think,
             requests=requests, seconds=seconds, lengths=lengths, arrivals=cast("ArrivalProcess", arrivals),
             cancel=cancel, reuse_prefix=reuse_prefix, seed=seed,
+            workload=workload.name if workload else None, speed=speed,
         )  # fmt: skip
+        recorded = read_workload(workload.read_bytes()) if workload else None
         limits = _limits(ttft, tpot)
         with _engine(url, token, model, policy) as client, _kept(save) as keep:
-            plan = _plan(client, options, model)
+            plan = _plan(client, options, model, recorded)
             with _progress(plan.planned) as watch:
                 result = run_load(client, plan, limits=limits, watch=watch, keep=keep)
     except (ValueError, OSError) as error:
-        # BadLoad, ModelNotFound, CheckpointError, EngineRefused and EngineUnavailable are written for people.
+        # BadLoad, BadWorkload, ModelNotFound, CheckpointError, EngineRefused, EngineUnavailable: written for people.
         _refuse(str(error))
     _show(result, quiet=json)
     if result.interrupted:
@@ -109,7 +115,7 @@ def _until_ready(client: EngineClient) -> None:
         raise ValueError(health.message or "The engine is not ready.")
 
 
-def _plan(client: EngineClient, options: LoadOptions, model: str | None) -> LoadPlan:
+def _plan(client: EngineClient, options: LoadOptions, model: str | None, recorded: Workload | None = None) -> LoadPlan:
     from engine.loop.model_folder import ModelNotFound, find_model
     from engine.model.tokenizer import Tokenizer
     from engine.serve.load_plan import LoadPlan
@@ -120,7 +126,7 @@ def _plan(client: EngineClient, options: LoadOptions, model: str | None) -> Load
         folder = find_model(model or shape.name)
     except ModelNotFound as missing:
         raise ValueError(f"{missing} Its tokenizer is needed to make prompts of a given length (--model).") from None
-    return LoadPlan(options, Prompts(Tokenizer(folder).encode), shape.context_length)
+    return LoadPlan(options, Prompts(Tokenizer(folder).encode), shape.context_length, recorded)
 
 
 @contextlib.contextmanager

@@ -38,12 +38,14 @@ def client_table(result: LoadResult) -> Table:
         ("between arrivals of tokens, ms", seen.gap_ns, 1e6),
         ("sending to the last token, ms", seen.e2e_ns, 1e6),
     ]
-    if result.options.rate is not None:
+    if result.options.open_loop:
         rows.append(("sent later than planned, ms", seen.lag_ns, 1e6))
     return distribution_table("as this client saw it, the way there and back included; measured here", rows)
 
 
 def _loop(options: LoadOptions) -> str:
+    if options.workload is not None:
+        return f"open loop, recorded workload {options.workload}, {options.speed:g} times as fast; seed {options.seed}"
     if options.rate is not None:
         kind = f"open loop, {options.rate:g} requests/s, {options.arrivals}"
     else:

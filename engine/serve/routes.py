@@ -1,4 +1,4 @@
-"""The engine's own routes: runs and their logs, models, the live batch, health, metrics."""
+"""The engine's own routes: runs and their logs, models, the live batch, its reservation, health, metrics."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from engine.account.record import SCHEMA
 from engine.account.record_file import dumps
 from engine.loop.run_log import RunLog
 from engine.serve import wire
@@ -36,6 +37,8 @@ class EngineRoutes:
             Route("/models", self.models),
             Route("/batch", self.batch),
             Route("/steps", self.steps),
+            Route("/reservation", self.reserve, methods=["POST"]),
+            Route("/reservation/end", self.give_back, methods=["POST"]),
             Route("/metrics", self.metrics),
             Route("/runs", self.submit, methods=["POST"]),
             Route("/runs/{run_id}", self.run),
@@ -47,7 +50,9 @@ class EngineRoutes:
     async def submit(self, request: Request) -> Response:
         """Start a run: 201 and its id."""
         asked = await read_json(request, wire.RunRequest)
-        log = await self._admission.submit(asked.model, asked.prompt, asked.sampling, asked.serving, needs_viewers=True)
+        log = await self._admission.submit(
+            asked.model, asked.prompt, asked.sampling, asked.serving, needs_viewers=True, lane=asked.lane
+        )
         return _json(wire.RunAccepted(log.run_id), 201)
 
     async def events(self, request: Request) -> Response:
@@ -87,7 +92,19 @@ class EngineRoutes:
 
     async def batch(self, _: Request) -> Response:
         """What is computed and what waits, now."""
-        return _json(wire.BatchTable([row for engine in self._admission.host.engines for row in engine.batch_table()]))
+        rows = [row for engine in self._admission.host.engines for row in engine.batch_table()]
+        return _json(wire.BatchTable(rows, self._admission.lane.until))
+
+    async def reserve(self, request: Request) -> Response:
+        """Reserve the engine for runs that come with the key: 201, the key, and when it ends by itself."""
+        asked = await read_json(request, wire.ReservationRequest)
+        return _json(self._admission.reserve(asked.seconds), 201)
+
+    async def give_back(self, request: Request) -> Response:
+        """End a reservation before its time; 202 whether or not it had ended already."""
+        asked = await read_json(request, wire.ReservationEnd)
+        self._admission.lane.give_back(asked.key)
+        return _json({}, 202)
 
     async def steps(self, request: Request) -> Response:
         """What each step did, from number `from` on, as far as it is kept."""
@@ -96,7 +113,8 @@ class EngineRoutes:
 
     async def health(self, _: Request) -> Response:
         """Always 200: the server is well; whether its engine is, the body says."""
-        return _json(self._admission.host.health)
+        host = self._admission.host
+        return _json(msgspec.structs.replace(host.health, schema=SCHEMA, machine=host.machine))
 
     async def metrics(self, _: Request) -> Response:
         """For Prometheus."""

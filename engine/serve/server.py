@@ -12,12 +12,13 @@ import logging
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import uvicorn
 from starlette.applications import Starlette
 
+from engine.loop.model_folder import known_models, random_shape
 from engine.loop.policy import Policy
 from engine.loop.variant import split_variant
 from engine.serve import wire
@@ -26,9 +27,10 @@ from engine.serve.chat import ChatRoutes
 from engine.serve.completions import CompletionRoutes
 from engine.serve.faults import EXCEPTION_HANDLERS
 from engine.serve.guard import is_loopback, middleware
-from engine.serve.host import EngineHost
+from engine.serve.host import EngineHost, OtherModels
 from engine.serve.lifeline import end_when_cut
 from engine.serve.metrics import ServiceMetrics
+from engine.serve.openapi import with_document
 from engine.serve.registry import PATIENCE_S, RunRegistry
 from engine.serve.routes import EngineRoutes
 
@@ -51,6 +53,7 @@ class LoadSettings:
     """None: two, or one while other programs are busy."""
     policy: Policy = field(default_factory=Policy)
     draft_model: str | None = None
+    device: str = "cpu"
 
 
 def serve(
@@ -61,6 +64,7 @@ def serve(
     token: str | None = None,
     lifeline: bool = False,
     patience_s: float = PATIENCE_S,
+    max_waiting: int | None = None,
     settings: LoadSettings | None = None,
 ) -> None:
     """Serve one model until stopped. Port 0 takes a free one; standard output gets one JSON line with the address.
@@ -80,11 +84,16 @@ def serve(
     chosen = settings or LoadSettings()
 
     def load_variant(name: str) -> Engine:
-        return _load(f"{model}:{split_variant(name)[1]}", chosen)
+        return _load_beside(f"{model}:{split_variant(name)[1]}", chosen)
+
+    def load_other(name: str) -> Engine:
+        # A draft model guesses in the words of the server's own one.
+        return _load_beside(name, replace(chosen, draft_model=None))
 
     app = build(
-        lambda: _load(model, chosen), host=host, token=token, patience_s=patience_s,
+        lambda: _load(model, chosen), host=host, token=token, patience_s=patience_s, max_waiting=max_waiting,
         load_variant=load_variant if split_variant(model)[1] == "bf16" else None,
+        others=OtherModels(known_models, load_other),
     )  # fmt: skip
     server = uvicorn.Server(
         uvicorn.Config(app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=1)
@@ -102,15 +111,18 @@ def build(
     token: str | None = None,
     patience_s: float = PATIENCE_S,
     sweep_s: float = SWEEP_S,
+    max_waiting: int | None = None,
     load_variant: Callable[[str], Engine] | None = None,
+    others: OtherModels | None = None,
 ) -> Starlette:
     """The ASGI application; `load` makes the engine, in a thread, when the application starts.
 
-    `load_variant` makes one of the model's variants by name (`engine.loop.variant`); without it there are none.
+    `load_variant` makes one of the model's variants by name (`engine.loop.variant`), `others` are further models that
+    may be asked for; without them there are none.
     """
-    hosted = EngineHost(load, load_variant)
+    hosted = EngineHost(load, load_variant, others)
     runs = RunRegistry(lambda run: metrics.observe(run), patience_s=patience_s)
-    admission = Admission(hosted, runs, MAX_WAITING)
+    admission = Admission(hosted, runs, max_waiting or MAX_WAITING)
     metrics = ServiceMetrics(admission.running_and_waiting, admission.usage, admission.steps_since)
     routes = EngineRoutes(admission, metrics).table() + CompletionRoutes(admission).table()
     routes += ChatRoutes(admission).table()
@@ -123,10 +135,14 @@ def build(
             yield
         finally:
             sweeping.cancel()
+            admission.lane.end()
             await asyncio.to_thread(hosted.close)
 
     return Starlette(
-        routes=routes, middleware=middleware(token, host), exception_handlers=EXCEPTION_HANDLERS, lifespan=lifespan
+        routes=with_document(routes, token is not None),
+        middleware=middleware(token, host),
+        exception_handlers=EXCEPTION_HANDLERS,
+        lifespan=lifespan,
     )
 
 
@@ -142,11 +158,23 @@ async def _sweep(runs: RunRegistry, metrics: ServiceMetrics, hosted: EngineHost,
             _log.exception("the sweep over the runs failed; it is tried again")
 
 
+def _load_beside(model: str, settings: LoadSettings) -> Engine:
+    """One more engine, if it fits into the memory that is free. Raises `NoRoom` and what `Engine.load` raises."""
+    from engine.loop.model_room import check_room
+
+    if settings.device == "cpu" and random_shape(model) is None:
+        check_room(model, settings.policy.max_running)
+    return _load(model, settings)
+
+
 def _load(model: str, settings: LoadSettings) -> Engine:
     # In the loading thread: torch takes seconds to import, and the server answers meanwhile.
     from engine.loop.engine import Engine
 
-    engine = Engine.load(model, threads=settings.threads, policy=settings.policy, draft_model=settings.draft_model)
+    engine = Engine.load(
+        model, threads=settings.threads, policy=settings.policy, draft_model=settings.draft_model,
+        device=settings.device,
+    )  # fmt: skip
     if settings.threads is None:
         engine.mind_neighbours()
     return engine

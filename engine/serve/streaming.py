@@ -18,14 +18,16 @@ KEEP_ALIVE_S = 15.0
 """A stream that is silent for this long carries an empty line, so that a vanished reader is found out."""
 
 
-async def tail(log: RunLog, start: int) -> AsyncGenerator[list[Event], None]:
+async def tail(log: RunLog, start: int, pause_s: float = PAUSE_S) -> AsyncGenerator[list[Event], None]:
     """Batches of events from number `start` on until the run ends; an empty one now and then while nothing happens."""
-    async with aclosing(tails([log], start)) as batches:
+    async with aclosing(tails([log], start, pause_s)) as batches:
         async for batch in batches:
             yield batch[0]
 
 
-async def tails(logs: Sequence[RunLog], start: int = 0) -> AsyncGenerator[list[list[Event]], None]:
+async def tails(
+    logs: Sequence[RunLog], start: int = 0, pause_s: float = PAUSE_S
+) -> AsyncGenerator[list[list[Event]], None]:
     """The same for several runs together, until all have ended: of each log the events that are new, perhaps none."""
     positions = [start] * len(logs)
     with _news_of(logs) as news:
@@ -36,7 +38,7 @@ async def tails(logs: Sequence[RunLog], start: int = 0) -> AsyncGenerator[list[l
             if any(fresh):
                 positions = [position + len(events) for position, events in zip(positions, fresh, strict=True)]
                 yield fresh
-                await asyncio.sleep(0 if ended else PAUSE_S)
+                await asyncio.sleep(0 if ended else pause_s)
             elif ended:
                 return
             elif not await _rung(news):

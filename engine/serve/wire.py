@@ -5,7 +5,7 @@ Everything is JSON. The run record has its own schema (`engine.account.record`);
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -19,6 +19,8 @@ DEFAULT_SAMPLING = Sampling()
 DEFAULT_SERVING = Serving()
 MAX_BODY_BYTES = 1 << 20
 """A request body beyond this is refused before it is parsed: 1 MiB holds any prompt that a context could."""
+MAX_RESERVED_S = 120
+"""Longest reservation of the engine: a class may be asked to wait so long, and no longer."""
 
 EngineStatus = Literal["starting", "loading", "ready", "failed"]
 
@@ -31,6 +33,8 @@ class RunRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: str | None = None
     """None: whichever the engine has loaded."""
     serving: Serving = DEFAULT_SERVING
+    lane: str | None = None
+    """Key of the reservation that it belongs to; None: an ordinary run."""
 
 
 class RunAccepted(msgspec.Struct, frozen=True):
@@ -54,6 +58,10 @@ class Health(msgspec.Struct, frozen=True):
 
     status: EngineStatus
     message: str | None = None
+    schema: str | None = None
+    """Of the records that this engine writes; None from the app itself."""
+    machine: str | None = None
+    """What computes, by its own name; None while nothing does, or where several engines stand behind one address."""
 
 
 class ModelList(msgspec.Struct, frozen=True):
@@ -68,6 +76,27 @@ class BatchTable(msgspec.Struct, frozen=True):
     """Answer of `GET /batch`: what is computed, then what waits, in order. Without run ids: an id opens a prompt."""
 
     rows: list[BatchRow]
+    reserved_until: str | None = None
+    """Wall clock, ISO 8601 in UTC, at which the engine's reservation ends at the latest; None if it is not reserved."""
+
+
+class ReservationRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of `POST /reservation`: the engine for one's own runs alone, for so long at most."""
+
+    seconds: Annotated[float, msgspec.Meta(ge=1, le=MAX_RESERVED_S)]
+
+
+class Reservation(msgspec.Struct, frozen=True):
+    """Its answer: the key to send with runs, and when it ends by itself, wall clock, ISO 8601 in UTC."""
+
+    key: str
+    until: str
+
+
+class ReservationEnd(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of `POST /reservation/end`: the key of the reservation that is given back before its time."""
+
+    key: str
 
 
 class StepTable(msgspec.Struct, frozen=True):

@@ -93,7 +93,7 @@ def n_splits(n_sequences: int, n_kv_heads: int, most_positions: int) -> int:
 
 
 def attention_decode(
-    q: Tensor, gate: Tensor, keys: Tensor, values: Tensor, page_tables: Tensor, positions: Tensor
+    q: Tensor, gate: Tensor | None, keys: Tensor, values: Tensor, page_tables: Tensor, positions: Tensor
 ) -> Tensor:
     """`reference.paged_attention` for one token a sequence: q [B, Hq, D], gate [B, Hq * D] -> [B, Hq * D]."""
     n_sequences, n_heads, dim = q.shape

@@ -34,7 +34,7 @@ LOG2_E = 1.4426950408889634
 @triton.jit
 def _attention_prefill(
     q: tl.tensor,  # [T, Hq, D]
-    gate: tl.tensor,  # [T, Hq * D]
+    gate: tl.tensor | None,  # [T, Hq * D]; None for layers that have none
     keys: tl.tensor,  # [Hkv, pages, page size, D]
     values: tl.tensor,  # [Hkv, pages, page size, D]
     page_tables: tl.tensor,  # [B, most pages], -1 where a sequence has no page
@@ -93,9 +93,12 @@ def _attention_prefill(
         total = total * rescale + tl.sum(weights, axis=1)
         largest = new_largest
 
-    z_from = gate + row * gate_stride + head * D
-    z = tl.load(z_from + token[:, None] * gate_stride + dims[None, :], mask=inside, other=0.0).to(tl.float32)
-    tl.store(out + (row * n_heads + head) * D + in_q, acc / total[:, None] * tl.sigmoid(z), mask=inside)
+    result = acc / total[:, None]
+    if gate is not None:
+        z_from = gate + row * gate_stride + head * D
+        z = tl.load(z_from + token[:, None] * gate_stride + dims[None, :], mask=inside, other=0.0).to(tl.float32)
+        result *= tl.sigmoid(z)
+    tl.store(out + (row * n_heads + head) * D + in_q, result, mask=inside)
 
 
 def tile_shape(head_dim: int, dtype: torch.dtype) -> tuple[int, int, int]:
@@ -108,7 +111,7 @@ def tile_shape(head_dim: int, dtype: torch.dtype) -> tuple[int, int, int]:
 
 
 def attention_prefill(
-    q: Tensor, gate: Tensor, keys: Tensor, values: Tensor, page_tables: Tensor, positions: Tensor, bounds: Tensor
+    q: Tensor, gate: Tensor | None, keys: Tensor, values: Tensor, page_tables: Tensor, positions: Tensor, bounds: Tensor
 ) -> Tensor:
     """See `reference.paged_attention`, for spans of any length: q [T, Hq, D] -> [T, Hq * D]."""
     n_tokens, n_heads, dim = q.shape
@@ -118,7 +121,7 @@ def attention_prefill(
     out = torch.empty((n_tokens, n_heads * dim), dtype=q.dtype, device=q.device)
     _attention_prefill[(most_tiles(n_tokens, n_sequences, block_m), n_heads)](
         q, gate, keys, values, page_tables, positions, bounds, out,
-        gate.stride(0), keys.stride(0), page_tables.stride(0),
+        0 if gate is None else gate.stride(0), keys.stride(0), page_tables.stride(0),
         n_sequences, n_heads, n_heads // n_kv_heads, LOG2_E * dim**-0.5,
         D=dim, PAGE=page_size, BLOCK_D=max(16, triton.next_power_of_2(dim)), BLOCK_M=block_m, BLOCK_N=block_n,
         MAX_SEQUENCES=triton.next_power_of_2(n_sequences),

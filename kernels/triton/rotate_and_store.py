@@ -26,8 +26,8 @@ def _rotate_and_store(
     q: tl.tensor,  # [T, Hq * D]
     k: tl.tensor,  # [T, Hkv * D]
     v: tl.tensor,  # [T, Hkv * D]
-    q_scale: tl.tensor,  # [D]
-    k_scale: tl.tensor,  # [D]
+    q_scale: tl.tensor | None,  # [D]; None for heads that have no norm
+    k_scale: tl.tensor | None,  # [D]
     positions: tl.tensor,  # [T]
     table: tl.tensor,  # [positions, R]: R / 2 cosines, then as many sines
     keys: tl.tensor,  # [Hkv, pages, page size, D], written
@@ -64,16 +64,17 @@ def _rotate_and_store(
     else:
         source, scale = k + token * k_stride + kv_head * D, k_scale
     x = tl.load(source + dims, mask=inside, other=0.0).to(tl.float32)
-    rsqrt = tl.rsqrt(tl.sum(x * x, axis=0) / D + eps)
-    normed = x * rsqrt * tl.load(scale + dims, mask=inside, other=0.0).to(tl.float32)
     partner = tl.load(source + partners, mask=inside, other=0.0).to(tl.float32)
-    partner *= rsqrt * tl.load(scale + partners, mask=inside, other=0.0).to(tl.float32)
+    if scale is not None:
+        rsqrt = tl.rsqrt(tl.sum(x * x, axis=0) / D + eps)
+        x *= rsqrt * tl.load(scale + dims, mask=inside, other=0.0).to(tl.float32)
+        partner *= rsqrt * tl.load(scale + partners, mask=inside, other=0.0).to(tl.float32)
 
     turned = dims < R
     angle_at = table + tl.load(positions + token).to(tl.int64) * R + dims % (R // 2)
     cos = tl.load(angle_at, mask=turned, other=1.0).to(tl.float32)
     sin = tl.load(angle_at + R // 2, mask=turned, other=0.0).to(tl.float32)
-    rotated = normed * cos + tl.where(dims < R // 2, -partner, partner) * sin
+    rotated = x * cos + tl.where(dims < R // 2, -partner, partner) * sin
     if is_query:
         tl.store(out + (token * n_heads + head) * D + dims, rotated, mask=inside)
     elif row >= 0:
@@ -81,10 +82,13 @@ def _rotate_and_store(
 
 
 def rotate_and_store(
-    q: Tensor, k: Tensor, v: Tensor, q_scale: Tensor, k_scale: Tensor, eps: float, positions: Tensor, table: Tensor,
-    keys: Tensor, values: Tensor, kv_rows: Tensor,
+    q: Tensor, k: Tensor, v: Tensor, q_scale: Tensor | None, k_scale: Tensor | None, eps: float, positions: Tensor,
+    table: Tensor, keys: Tensor, values: Tensor, kv_rows: Tensor,
 ) -> Tensor:  # fmt: skip
-    """See `reference.rotate_and_store`: returns queries [T, Hq, D]; keys and values go into their pages."""
+    """See `reference.rotate_and_store`: returns queries [T, Hq, D]; keys and values go into their pages.
+
+    Without scales the heads have no norm.
+    """
     n_kv_heads, _, _, dim = keys.shape
     n_tokens, n_heads = len(q), q.shape[1] // dim
     out = torch.empty((n_tokens, n_heads, dim), dtype=q.dtype, device=q.device)

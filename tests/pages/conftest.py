@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import msgspec
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -9,6 +11,8 @@ from streamlit.testing.v1 import AppTest
 from engine.account.record import ModelShape, Run, Sampling, Serving
 from engine.account.record_file import save
 from engine.account.trace_record import TraceRecord
+from engine.loop.policy import Policy
+from engine.loop.scheduler import BatchRow
 from engine.serve import wire
 from engine.serve.client import EngineRefused, EngineUnavailable
 from lessons import catalogue
@@ -26,8 +30,13 @@ class FakeEngine:
 
     def __init__(self) -> None:
         self.runs: dict[str, Run] = {}
+        self.rows: list[BatchRow] = []
         self.asked: list[tuple[str, Sampling]] = []
         self.served: list[Serving] = []
+        self.models_asked: list[str | None] = []
+        self.names_here = ["story", "story:int8", "story:int4"]
+        self.lanes: list[str | None] = []
+        self.reserved_until: str | None = None
         self.cancelled: list[str] = []
         self.deleted: list[str] = []
         self.traced: list[tuple[int, int]] = []
@@ -43,8 +52,13 @@ class FakeEngine:
     def health(self) -> wire.Health:
         return self.state
 
-    def submit(self, prompt: str, sampling: Sampling, *, serving: Serving = wire.DEFAULT_SERVING) -> str:
+    def submit(
+        self, prompt: str, sampling: Sampling, *, model: str | None = None, serving: Serving = wire.DEFAULT_SERVING,
+        lane: str | None = None,
+    ) -> str:  # fmt: skip
         self._answer()
+        self.models_asked.append(model)
+        self.lanes.append(lane)
         self.asked.append((prompt, sampling))
         self.served.append(serving)
         run_id = f"{len(self.asked):032x}"
@@ -68,6 +82,25 @@ class FakeEngine:
         self._answer()
         self.traced.append((layer, head))
         return story_trace()
+
+    def batch_table(self) -> wire.BatchTable:
+        return wire.BatchTable(self.rows, self.reserved_until)
+
+    def reserve(self, seconds: float) -> wire.Reservation:
+        self._answer()
+        until = datetime.now(UTC) + timedelta(seconds=seconds)
+        self.reserved_until = until.isoformat(timespec="milliseconds")
+        return wire.Reservation("key", self.reserved_until)
+
+    def give_back(self, key: str) -> None:
+        self.reserved_until = None
+
+    def steps(self, start: int = 0) -> wire.StepTable:
+        return wire.StepTable([], Policy())
+
+    def names(self) -> list[str]:
+        self._answer()
+        return self.names_here
 
     def models(self) -> list[ModelShape]:
         self._answer()

@@ -11,7 +11,7 @@ from lessons import catalogue
 from tests.lessons.story_run import story_run
 from tests.pages.conftest import checked, opened, press, words
 from tests.views.live_link import LiveLink
-from views import engine_calls, live_batch, virtual_clock, virtual_machines
+from views import engine_calls, live_batch, live_table, virtual_clock, virtual_machines
 from views.store import RunStore
 
 INSTRUMENTS = ("batch-table", "collision", "two-pools", "percentiles")
@@ -61,12 +61,12 @@ def test_requests_that_were_sent_here_are_run_marked_and_then_reported(link):
         link.store.save(run_id, dumps(log.run))
     page = press(page, "Look again")
     assert f"{live_batch.COPIES} runs that this app has read." in words(page)
-    assert f"How they ended: {live_batch.COPIES} length." in words(page)
+    assert f"How they ended: {live_batch.COPIES} at the length asked for." in words(page)
 
 
 def test_the_visitors_own_requests_are_marked_in_the_live_table():
     rows = [BatchRow("decode", 8, 3, 10, 11, None, 4), BatchRow(None, 8, 0, 10, 0, "1 before it", 5)]
-    table = live_batch.batch_table(rows, own={5})
+    table = live_table.batch_columns(rows, own={5})
     assert table["request"] == ["#4", "▶ you #5"]
     assert table["waits because"] == ["", "1 before it"] and table["next step"] == ["decode", "waits"]
 

@@ -36,7 +36,9 @@ class LiveLink:
     def health(self) -> wire.Health:
         return wire.Health("ready")
 
-    def submit(self, prompt: str, sampling: Sampling, serving: Serving = wire.DEFAULT_SERVING) -> str:
+    def submit(
+        self, prompt: str, sampling: Sampling, serving: Serving = wire.DEFAULT_SERVING, lane: str | None = None
+    ) -> str:
         if self.refuses:
             raise self.refuses
         log = self.engine.submit(Request(prompt, SamplingParams(**msgspec.structs.asdict(sampling)), serving=serving))
@@ -53,6 +55,9 @@ class LiveLink:
 
     def batch(self) -> list[BatchRow]:
         return self.engine.batch_table()
+
+    def batch_table(self) -> wire.BatchTable:
+        return wire.BatchTable(self.engine.batch_table())
 
     def steps(self, start: int = 0) -> wire.StepTable:
         return wire.StepTable(self.engine.steps.since(start), self.engine.policy)

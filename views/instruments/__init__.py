@@ -30,7 +30,7 @@ def show_instrument(name: str, scene: Scene, settings: Mapping[str, str], key: s
     """Draw an instrument; one that needs a run waits for it. What publishes nothing redraws alone, as a fragment."""
     instrument = INSTRUMENTS[name]
     if instrument.needs_run and (scene.run is None or not scene.run.passes):
-        st.caption(_("{title}: appears here when there is a run.").format(title=instrument.title))
+        st.caption(_("{title}: appears here when there is a run.").format(title=_(instrument.title)))
         return
     draw = drawing_of(name)
     if instrument.publishes:

@@ -10,9 +10,9 @@ from views.batch_engine import show_engine
 from views.batch_simulated import show_simulated
 from views.scene import Scene
 from views.site import LAB
-from views.words import _
+from views.words import N_, Words, _
 
-SOURCES = {"engine": _("this engine, n at once"), "simulated": _("a load on the virtual clock")}
+SOURCES = Words({"engine": N_("this engine, n at once"), "simulated": N_("a load on the virtual clock")})
 
 
 def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:

@@ -22,13 +22,13 @@ from views.shape_choice import choose_shape, key_for
 from views.theme import current_theme
 from views.three_formats import offer_own_prompt
 from views.virtual_machines import hardware_of, machine_keys, machine_name
-from views.words import _
+from views.words import N_, Words, _
 
 CHECKPOINT = Path(__file__).resolve().parents[2] / "models" / "story" / "model.safetensors"
 PROMPT = "Once upon a time, there was a"
 ROWS = 704
 """Rows of the matrix that is looked at."""
-NAMES = {"bf16": _("16 bits"), "int8": _("8 bits"), "int4": _("4 bits")}
+NAMES = Words({"bf16": N_("16 bits"), "int8": N_("8 bits"), "int4": N_("4 bits")})
 
 
 def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:

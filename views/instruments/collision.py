@@ -9,6 +9,7 @@ import streamlit as st
 
 from views import figure_style
 from views.collision_scene import Chosen, close_up, heading, measured, of_chunk, outcome, played, results
+from views.engine_words import told
 from views.figure_collision import trade_figure
 from views.figure_steps import steps_figure
 from views.instruments.frame import publish, show_drawn
@@ -19,10 +20,10 @@ from views.theme import current_theme
 from views.virtual_clock import simulated
 from views.virtual_machines import clock_of, what_if_shape
 from views.what_if_choice import asked_for, choose_machine, choose_model, choose_whole
-from views.words import _
+from views.words import N_, Words, _
 
 NAME = "collision"
-SOURCES = {"simulated": _("on the virtual clock"), "recorded": _("the real engine, recorded")}
+SOURCES = Words({"simulated": N_("on the virtual clock"), "recorded": N_("the real engine, recorded")})
 
 
 def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
@@ -51,18 +52,18 @@ def _show_simulated(scene: Scene, settings: Mapping[str, str], key: str) -> None
         if one == asked:
             publish(scene, NAME, results(scenes, one.chunk))
     clock = clock_of(what_if_shape(chosen.shape), chosen.machine)
-    how = _("{model} on {machine}. {how}.").format(model=NAMES[chosen.shape], machine=clock.name, how=clock.how)
+    how = _("{model} on {machine}. {how}.").format(model=NAMES[chosen.shape], machine=clock.name, how=told(clock.how))
     theme = current_theme()
     pair = [close_up(of_chunk(scenes, chunk)) for chunk in (None, chosen.chunk)]
     drawn = steps_figure(
-        pair, theme, own=(), evidence="simulated", how=how, title=_("The collision, on one clock"), since=_SINCE
+        pair, theme, own=(), evidence="simulated", how=how, title=_("The collision, on one clock"), since=_(_SINCE)
     )
     show_drawn(drawn, NAME, scene, {"source": "simulated", **_linked(chosen)}, key)
     outcomes = [outcome(one) for one in scenes]
     figure_style.show(trade_figure(outcomes, theme, evidence="simulated", how=how), key=f"{key}-trade")
 
 
-_SINCE = _("ms since a few steps before the long prompt came")
+_SINCE = N_("ms since a few steps before the long prompt came")
 
 
 def _choose(asked: Chosen, key: str) -> Chosen:
@@ -98,7 +99,7 @@ def _show_recorded(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     theme = current_theme()
     pair = [close_up(of_chunk(taken.playbacks, size)) for size in (None, chunk)]
     drawn = steps_figure(
-        pair, theme, own=(), evidence="recorded", how=how, title=_("The real engine, on one clock"), since=_SINCE
+        pair, theme, own=(), evidence="recorded", how=how, title=_("The real engine, on one clock"), since=_(_SINCE)
     )
     show_drawn(drawn, NAME, scene, {"source": "recorded", "chunk": str(chunk)}, key)
     outcomes = [outcome(one) for one in taken.playbacks]

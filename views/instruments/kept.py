@@ -18,14 +18,16 @@ from views.instruments.frame import show_drawn
 from views.scene import Scene
 from views.shape_choice import Choice, choose_shape, key_for
 from views.theme import current_theme
-from views.words import _
+from views.words import N_, Words, _
 
-LENGTHS = {
-    17: _("8 + 10 tokens (the story)"),
-    699: _("500 + 200 tokens (a request)"),
-    8_192: _("8,192 tokens"),
-    100_000: _("100,000 tokens"),
-}
+LENGTHS = Words(
+    {
+        17: N_("8 + 10 tokens (the story)"),
+        699: N_("500 + 200 tokens (a request)"),
+        8_192: N_("8,192 tokens"),
+        100_000: N_("100,000 tokens"),
+    }
+)
 """Tokens held -> what leads there: the last new token is never fed back, so 8 + 10 tokens hold 17."""
 
 
@@ -114,17 +116,19 @@ def _ways(choice: Choice, positions: int, key: str) -> None:
         pd.DataFrame(ways_table(choice.shape, positions, latent, position_key)), hide_index=True, width="stretch",
         key=f"{key}-ways",
     )  # fmt: skip
-    evidence_row("computed", _WAYS_HOW, key=f"{key}-ways")
+    evidence_row("computed", _(_WAYS_HOW), key=f"{key}-ways")
 
 
-WAYS: dict[Kind, str] = {
-    "MHA": _("MHA: a key and a value for every query head"),
-    "GQA": _("GQA: shared by groups of query heads"),
-    "MQA": _("MQA: one pair for all heads"),
-    "MLA": _("MLA: one compressed vector and a position key"),
-}
+WAYS: Words[Kind] = Words(
+    {
+        "MHA": N_("MHA: a key and a value for every query head"),
+        "GQA": N_("GQA: shared by groups of query heads"),
+        "MQA": N_("MQA: one pair for all heads"),
+        "MLA": N_("MLA: one compressed vector and a position key"),
+    }
+)
 
-_WAYS_HOW = _(
+_WAYS_HOW = N_(
     "For each token held: layers × numbers a layer × bytes a number. MHA keeps 2 × query heads × head size numbers, "
     "GQA 2 × key-value heads × head size, MQA 2 × head size, MLA the two numbers in the boxes (DeepSeek-V2: 512 and "
     "64). "

@@ -8,6 +8,7 @@ import streamlit as st
 
 from engine.loop.arrivals import BadLoad
 from views import figure_style
+from views.engine_words import told
 from views.instruments.frame import publish, show_drawn
 from views.scene import Scene
 from views.service_panels import first_tokens, gaps, results, show_cards
@@ -29,7 +30,7 @@ def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
         if chosen != asked:
             found = played(chosen, key)
     except BadLoad as no:
-        st.error(str(no))
+        st.error(told(str(no)))
         return
     if found is None or not found[1].finished.n:
         return

@@ -11,6 +11,7 @@ from engine.account.record import Run
 from engine.account.roofline import AT, best_dots, median_dot, pass_dots, share_of_roof
 from lessons.expressions import Value
 from lessons.named_shapes import MACHINES, here
+from views.engine_words import told
 from views.evidence import source_line, timing_evidence
 from views.figure_roofline import roofline_figure
 from views.figure_style import Drawn
@@ -96,7 +97,9 @@ def run_roofline(run: Run, machine: Hardware | None, theme: Theme, *, recorded: 
     how = _(
         "Dots: operations and bytes are counted from the model's shape, the time is that of the pass ({source}). Roof: "
         "{roof}. A pass that was shared with other requests is left out."
-    ).format(source=source_line(run, recorded=recorded), roof=machine.source if machine else _("not measured yet"))
+    ).format(
+        source=source_line(run, recorded=recorded), roof=told(machine.source) if machine else _("not measured yet")
+    )
     notes = []
     if machine is not None and not machine.name.startswith(run.header.device.name):
         notes.append(_("The dots were recorded on another machine than the one whose roof is drawn."))
@@ -114,7 +117,8 @@ def preset_roofline(choice: Choice, machine: Hardware, theme: Theme) -> Drawn:
         "Operations and bytes are counted from the model's shape, the time is the least that the peaks allow, so every "
         "dot stands on the roof. A decode takes in one token at position {at}. {machine}: {source}, {dated}; {shares}."
     ).format(
-        at=AT, machine=machine.name, source=machine.source, dated=machine.dated, shares=machine.shares_source
+        at=AT, machine=machine.name, source=told(machine.source), dated=machine.dated,
+        shares=told(machine.shares_source),
     )  # fmt: skip
     dots = best_dots(choice.shape, machine, PROMPTS, BATCHES)
     note = _("{model}: the best that could be, with nothing lost to launches or calls.").format(model=choice.name)

@@ -11,6 +11,7 @@ import streamlit as st
 from lessons.filters import decimal_bytes, milliseconds, significant
 from lessons.named_shapes import WAYS
 from views import figure_style
+from views.engine_words import told
 from views.figure_moved import moved_figure
 from views.figure_percentiles import Panel, percentiles_figure
 from views.instruments.frame import publish, show_drawn
@@ -42,7 +43,7 @@ def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     clock = clock_of(shape, chosen.machine)
     link = link_of(chosen.link)
     how = _("{model} on two machines, {machine}. {how}. Link: {link} ({source}, {dated}).").format(
-        model=NAMES[chosen.shape], machine=clock.name, how=clock.how, link=link.name, source=link.source,
+        model=NAMES[chosen.shape], machine=clock.name, how=told(clock.how), link=link.name, source=link.source,
         dated=link.dated,
     )  # fmt: skip
     panels = [

@@ -16,15 +16,17 @@ from views.scene import Scene
 from views.shape_choice import choose_shape, key_for
 from views.theme import current_theme
 from views.virtual_machines import hardware_of, machine_keys, machine_name
-from views.words import _
+from views.words import N_, Words, _
 
-REQUESTS = {
-    (8, 10): _("8 + 10 (the story)"),
-    (500, 200): _("500 + 200 (a request)"),
-    (2_000, 100): _("2,000 + 100"),
-    (8_192, 200): _("8,192 + 200"),
-    (100_000, 200): _("100,000 + 200"),
-}
+REQUESTS = Words(
+    {
+        (8, 10): N_("8 + 10 (the story)"),
+        (500, 200): N_("500 + 200 (a request)"),
+        (2_000, 100): N_("2,000 + 100"),
+        (8_192, 200): N_("8,192 + 200"),
+        (100_000, 200): N_("100,000 + 200"),
+    }
+)
 """Prompt and new tokens -> the words of its button."""
 
 MOST_TOKENS, MOST_BATCH, MOST_MACHINES = 1_000_000, 1024, 64

@@ -80,7 +80,7 @@ class DraftModel:
         start = self._memory.extend(holding, len(token_ids))
         phase: Phase = "decode" if len(token_ids) == 1 else "prefill"
         logits = self._model.forward(Batch.of([Span(token_ids, start, phase, holding)]), self._memory)
-        row: NDArray[np.float32] = logits.numpy()[0]
+        row: NDArray[np.float32] = logits.cpu().numpy()[0]
         return row
 
     @staticmethod

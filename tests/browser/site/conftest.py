@@ -14,6 +14,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.browser import network
+
 ROOT = Path(__file__).resolve().parents[3]
 ENGINE_READY_S = 120
 
@@ -30,6 +32,7 @@ class App:
 
     def __init__(self, folder: Path, **environment: str) -> None:
         self.url = f"http://127.0.0.1:{(port := free_port())}"
+        self.folder = folder
         self.log = folder / "app.log"
         command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
         home = {"TWOSPEEDS_HOME": str(folder / "home")}
@@ -38,7 +41,7 @@ class App:
             cwd=ROOT,
             stdout=self.log.open("w"),
             stderr=subprocess.STDOUT,
-            env=os.environ | home | environment,
+            env=os.environ | home | network.watching(folder) | environment,
             start_new_session=True,
         )
 
@@ -78,6 +81,7 @@ def app(tmp_path_factory) -> Iterator[App]:
     with ready_app(tmp_path_factory.mktemp("app")) as running:
         yield running
     assert "Traceback" not in running.log.read_text(), "the app logged an error while the tests used it"
+    assert network.asked_outside(running.folder) == [], "the app or its engine asked outside while the tests used it"
 
 
 @pytest.fixture

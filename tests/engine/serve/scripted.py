@@ -66,6 +66,7 @@ class ScriptedEngine:
         self.steps = StepLog(time.monotonic_ns)
         self.policy = Policy()
         self.usage = Usage(0, 0, 0, 0)
+        self.condition = None
         self._bell = Bell()
         self._queue: queue.Queue[tuple[Request, RunLog, int] | None] = queue.Queue()
         self._live: list[RunLog] = []

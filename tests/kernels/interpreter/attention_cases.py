@@ -42,8 +42,12 @@ class AttentionCase:
             memory.place(self.page_tables, gap=2), memory.place(self.positions), memory.place(self.bounds),
         )  # fmt: skip
 
-    def truth(self):
+    def truth(self, *, gated=True):
         """Outputs in float64."""
         # Offsets of a page that hold no position yet may hold anything: the reference must not read them either.
         floats = (self.q, self.gate, self.keys, self.values)
-        return reference.paged_attention(*(x.double() for x in floats), self.page_tables, self.positions, self.bounds)
+        places = (self.page_tables, self.positions, self.bounds)
+        q, gate, keys, values = (x.double() for x in floats)
+        if not gated:
+            return reference.attend(q, keys, values, *places)
+        return reference.paged_attention(q, gate, keys, values, *places)

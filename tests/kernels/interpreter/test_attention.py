@@ -108,3 +108,10 @@ def test_padding_rows_read_nothing_and_give_zero(memory):
         row, own = slice(i, i + 1), torch.tensor([0, 1], device=DEVICE)
         alone = kernels.paged_attention(q[row], gate[row], keys, values, tables[row], positions[row], own)
         assert torch.equal(alone, together[row])
+
+
+@pytest.mark.parametrize("spans", ([(20, 70)], [(3, 1), (100, 1)]))
+def test_a_layer_may_have_no_gate(memory, spans):
+    case = AttentionCase(memory, spans)
+    q, _, *rest = case.placed
+    assert_close(kernels.paged_attention(q, None, *rest), case.truth(gated=False), FLOAT32)

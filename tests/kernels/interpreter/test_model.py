@@ -1,16 +1,26 @@
 """A small model on these kernels, from tokens to logits, as the engine runs it."""
 
+import contextlib
+
 import pytest
 import torch
 
+from engine.model import recorded_step
 from engine.model.batch import Batch, Span
 from engine.model.model import Model
+from engine.model.recorded_step import RecordedSteps
 from kernels import dispatch
 from tests.engine.small_model import write_small_model
 from tests.kernels.interpreter.closeness import assert_close
 from tests.kernels.interpreter.memory import DEVICE
 
 pytestmark = pytest.mark.skipif(DEVICE != "cpu", reason="the engine keeps its memory on the CPU so far")
+
+
+def loaded(folder):
+    """The small model with its weights as these kernels read them, all in float32."""
+    with dispatch.override_all("gpu"):
+        return Model.load(write_small_model(folder), dtype=torch.float32, kv_dtype=torch.float32)
 
 
 def logits_of(model, passes):
@@ -31,7 +41,7 @@ def logits_of(model, passes):
 
 def test_prompts_and_steps_give_the_logits_of_the_plain_statements(tmp_path):
     """Prompts packed with a step, then steps together: convolution, delta rule, attention and memory, all at once."""
-    model = Model.load(write_small_model(tmp_path), dtype=torch.float32, kv_dtype=torch.float32)
+    model = loaded(tmp_path)
     first, second = torch.randint(0, 256, (18,)).tolist(), torch.randint(0, 256, (5,)).tolist()
     passes = [[("a", first)], [("a", [7]), ("b", second)], [("b", [1]), ("a", [2])], [("a", [3]), ("b", [4])]]
     with dispatch.override_all("reference"):
@@ -42,3 +52,35 @@ def test_prompts_and_steps_give_the_logits_of_the_plain_statements(tmp_path):
     # Both are float32, through four layers.
     assert_close(result, truth.double(), 1e-4)
     assert torch.equal(result.argmax(1), truth.argmax(1))
+
+
+class Noted:
+    """What a CUDA graph is to its caller: the calls of one forward pass, made again on the same tensors."""
+
+    def __init__(self, forward):
+        self.forward = forward
+
+    def __call__(self, *arguments):
+        self.arguments = arguments
+        self.result = self.forward(*arguments)
+        return self.result
+
+    def replay(self):
+        self.result.copy_(self.forward(*self.arguments))
+
+
+def test_a_graph_is_noted_on_nobody_s_memory_and_replayed_on_everyone_s(tmp_path, monkeypatch):
+    """Noting runs nothing on a GPU, so what has to run before is run on no page and no slot: NaN would show there."""
+    model = loaded(tmp_path)
+    noted = Noted(model._through_layers)
+    monkeypatch.setattr(recorded_step.dispatch, "recordable", lambda: True)
+    monkeypatch.setattr(recorded_step.dispatch, "runs_while_recording", lambda: False)
+    monkeypatch.setattr(recorded_step.dispatch, "record", lambda: contextlib.nullcontext(noted))
+    passes = [[("a", [5, 6, 7]), ("b", [8, 9])]] + [[("a", [n]), ("b", [n + 1])] for n in (1, 2, 3)]
+    with dispatch.override_all("reference"):
+        monkeypatch.setattr(model._recorded, "applies_to", lambda batch: False)
+        truth = logits_of(model, passes)
+    with dispatch.override_all("gpu"):
+        monkeypatch.setattr(model, "_recorded", RecordedSteps(model.embed, noted, model.config.context_length))
+        result = logits_of(model, passes)
+    assert_close(result, truth.double(), 1e-4)

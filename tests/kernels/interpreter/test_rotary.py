@@ -12,8 +12,9 @@ ROWS, POSITIONS = (19, 64, 3, 33), (0, 7, 100, 63)
 
 
 def run(
-    memory, *, heads=(3, 2), dim=64, rotary_dim=16, dtype=torch.float32, kv_dtype=None, rows=ROWS, positions=POSITIONS
-):
+    memory, *, heads=(3, 2), dim=64, rotary_dim=16, dtype=torch.float32, kv_dtype=None, rows=ROWS, positions=POSITIONS,
+    normed=True,
+):  # fmt: skip
     """The kernel on slices of one projection, and the statement in float64: queries, and what is in the cache after.
 
     Cache rows that are not named must not change; a negative one is a padding row.
@@ -30,16 +31,23 @@ def run(
 
     q, k, v = memory.place(projected, gap=7).split(widths, dim=1)
     keys, values = (memory.place(pool, may_change=owned) for pool in pools)
+    scales = [memory.place(scale) if normed else None for scale in (q_scale, k_scale)]
     out = kernels.rotate_and_store(
-        q, k, v, memory.place(q_scale), memory.place(k_scale), 1e-6, memory.place(positions), memory.place(table),
+        q, k, v, *scales, 1e-6, memory.place(positions), memory.place(table),
         keys, values, memory.place(torch.tensor(rows)),
     )  # fmt: skip
     # A padding row's query is still computed; in the statement it stores in a row that nobody compares.
     true_keys, true_values = pools.double()
-    truth = reference.rotate_and_store(
-        *projected.double().split(widths, dim=1), q_scale.double(), k_scale.double(), 1e-6, positions, table.double(),
-        true_keys, true_values, torch.tensor(rows),
-    )  # fmt: skip
+    parts = projected.double().split(widths, dim=1)
+    if normed:
+        truth = reference.rotate_and_store(
+            *parts, q_scale.double(), k_scale.double(), 1e-6, positions, table.double(), true_keys, true_values,
+            torch.tensor(rows),
+        )  # fmt: skip
+    else:
+        q, k, v = (x.unflatten(1, (-1, dim)) for x in parts)
+        truth, k = (reference.rotate(x, positions, table.double()) for x in (q, k))
+        reference.store(k, v, true_keys, true_values, torch.tensor(rows))
     stored = [(pool.cpu()[owned], true[owned]) for pool, true in ((keys, true_keys), (values, true_values))]
     return (out, truth), stored
 
@@ -72,6 +80,13 @@ def test_dimensions_past_the_rotated_ones_are_only_normalized(memory):
 
 def test_padding_rows_store_nothing(memory):
     out, pools = run(memory, rows=(19, -1, 3))
+    assert_close(*out, 2e-6)
+    for pool in pools:
+        assert_close(*pool, 2e-6)
+
+
+def test_heads_without_norms_are_only_rotated(memory):
+    out, pools = run(memory, normed=False)
     assert_close(*out, 2e-6)
     for pool in pools:
         assert_close(*pool, 2e-6)

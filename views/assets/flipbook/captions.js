@@ -1,7 +1,7 @@
 /** What is said about the pass: title, sentences, the text so far, how the numbers were made, how the run stands. */
 
 import { setParts, setText } from "./dom.js";
-import { isChunk, isOver, keepsNothing, textAfter } from "./score.js";
+import { companyOf, isChunk, isOver, keepsNothing, textAfter } from "./score.js";
 import { visible } from "./tokens.js";
 
 const MOST_LINES = 2;
@@ -20,7 +20,7 @@ export function stageOf(scene) {
   if (!hasRun) return "empty";
   if (score.passes.length) return glimpse ? "glimpse" : "passes";
   if (!score.header || isOver(score)) return "connecting";
-  return score.queue && score.queue.ahead > 0 ? "queued" : "reading";
+  return score.queue && (score.queue.ahead > 0 || score.queue.reservedUntil) ? "queued" : "reading";
 }
 
 /** @param {Object} parts from skeleton.js @param {Object} scene from instance.js */
@@ -65,8 +65,17 @@ function aboutMemory(score, words, pass) {
 
 function captionStage(parts, { score, words }, stage) {
   setText(parts.title, words.say(`${stage}_title`));
-  const n = stage === "queued" ? score.queue.ahead : score.promptCount;
-  setParts(parts.sub, words.parts(`${stage}_sub`, { n }));
+  const sentences = stage === "queued" ? aboutQueue(score.queue, words) : [words.parts(`${stage}_sub`, { n: score.promptCount })];
+  setParts(parts.sub, sentences.flatMap((sentence) => [...sentence, { text: " ", place: null }]));
+}
+
+/** The place in the queue and the wait to expect, or until when the engine is somebody else's. */
+function aboutQueue({ ahead, place, waitNs, estimatedFrom, reservedUntil }, words) {
+  if (reservedUntil) return [words.parts("queued_reserved", { time: words.clock(reservedUntil) })];
+  const sentences = [words.parts("queued_sub", { n: ahead })];
+  if (place !== null) sentences.push(words.parts("queued_place", { place }));
+  if (waitNs && estimatedFrom) sentences.push(words.parts("queued_wait", { n: estimatedFrom, time: words.time(waitNs) }));
+  return sentences;
 }
 
 /** A token in quotation marks, for a sentence. */
@@ -136,7 +145,7 @@ function captionNote(parts, { score, words, hidden, isLost, refusal }) {
   let text = "";
   let kind = "plain";
   if (error && !hidden) {
-    text = words.say(n ? "failed_kept" : "failed", { n, message: error.message });
+    text = words.say(n ? "failed_kept" : "failed", { n, message: words.fault(error) });
     kind = "error";
   } else if (isLost) {
     text = words.say("lost");
@@ -160,9 +169,16 @@ function captionEvidence(parts, { score, words, isLive }) {
     ? ""
     : new Intl.DateTimeFormat(words.labels.lang, { dateStyle: "medium", timeZone: "UTC" }).format(created);
   const name = kind === "recorded" && date ? "evidence_recorded_when" : `evidence_${kind}`;
-  setText(parts.evidenceText, words.say(name, { date }));
+  const company = kind === "simulated" ? null : companyOf(score);
+  const condition = company && (company.isAlone ? "evidence_alone" : "evidence_load");
+  const label = kind === "measured" && condition ? "" : words.say(name, { date });
+  setText(parts.evidenceText, [label, condition ? words.say(condition) : ""].filter(Boolean).join(", "));
   const threads = words.say("threads", { n: header.device.threads });
-  setText(parts.evidenceTip, words.say(`evidence_${kind}_tip`, { date, device: header.device.name, threads }));
+  const tip = words.say(`evidence_${kind}_tip`, { date, device: header.device.name, threads });
+  const others = condition
+    ? words.say(`${condition}_tip`, { ahead: words.say("requests", { n: company.ahead }), most: company.most })
+    : "";
+  setText(parts.evidenceTip, [tip, others].filter(Boolean).join(" "));
   parts.evidence.dataset.kind = kind;
 }
 

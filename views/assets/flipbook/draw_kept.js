@@ -57,7 +57,10 @@ export function drawKept(frame) {
     ctx.textBaseline = "alphabetic";
     ctx.fillStyle = theme.ink;
     ctx.globalAlpha = 0.72;
-    ctx.fillText(words.say("kept"), x, layout.gridY - 9 * layout.unit);
+    const text = words.say("kept");
+    // In some languages it is longer than the column is wide; then it ends where the picture does.
+    const start = Math.min(x, layout.width - ctx.measureText(text).width);
+    ctx.fillText(text, start, layout.gridY - 9 * layout.unit);
     ctx.globalAlpha = 1;
   }
   for (const row of layout.rows) {

@@ -35,7 +35,9 @@
  * @property {number} promptCount
  * @property {("attention"|"delta")[]} layers
  * @property {PassView[]} passes
- * @property {{ahead: number, atNs: number}|null} queue  the latest word from the queue
+ * @property {{ahead: number, atNs: number, place: number|null, waitNs: number|null, estimatedFrom: number|null,
+ *   reservedUntil: string|null}|null} queue  the latest word from the queue
+ * @property {number|null} aheadAtArrival  requests before it when it arrived
  * @property {{reason: string, atNs: number}|null} end
  * @property {{code: string, message: string}|null} error
  * @property {number[]} written       the generated text's bytes
@@ -53,6 +55,7 @@ export function createScore() {
     layers: [],
     passes: [],
     queue: null,
+    aheadAtArrival: null,
     end: null,
     error: null,
     written: [],
@@ -78,7 +81,7 @@ export function extend(score, from, events) {
 
 function take(score, event) {
   if (event.event === "header") takeHeader(score, event);
-  else if (event.event === "queued") score.queue = { ahead: event.ahead, atNs: event.at_ns };
+  else if (event.event === "queued") takeQueued(score, event);
   else if (event.event === "pass") takePass(score, event);
   else if (event.event === "end") score.end = { reason: event.reason, atNs: event.at_ns };
   else if (event.event === "error") score.error = { code: event.code, message: event.message };
@@ -89,6 +92,31 @@ function takeHeader(score, header) {
   score.promptCount = header.prompt_tokens.length;
   score.layers = header.model.layer_types.map((type) => (type === "full_attention" ? "attention" : "delta"));
   header.prompt_tokens.forEach((token, position) => name(score, token, position));
+}
+
+function takeQueued(score, event) {
+  score.aheadAtArrival ??= event.ahead;
+  score.queue = {
+    ahead: event.ahead,
+    atNs: event.at_ns,
+    place: event.place ?? null,
+    waitNs: event.expected_wait_ns ?? null,
+    estimatedFrom: event.estimated_from ?? null,
+    reservedUntil: event.reserved_until ?? null,
+  };
+}
+
+/**
+ * Who else was there, as far as this run's record tells; null before its first pass.
+ *
+ * @param {Score} score
+ * @returns {{isAlone: boolean, ahead: number, most: number}|null}
+ */
+export function companyOf(score) {
+  if (!score.passes.length) return null;
+  const ahead = score.aheadAtArrival ?? 0;
+  const most = Math.max(...score.passes.map((pass) => pass.sharedBy));
+  return { isAlone: ahead === 0 && most === 1, ahead, most };
 }
 
 function name(score, token, position) {

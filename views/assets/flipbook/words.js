@@ -38,6 +38,11 @@ export class Words {
     return word[this.plural.select(n)] ?? word.other;
   }
 
+  /** Why a run failed or is not there: by its code where the page's language has words for it, else the engine's own. */
+  fault({ code, message }) {
+    return this.labels[`fault_${code}`] ? this.say(`fault_${code}`, { message }) : message;
+  }
+
   value(value) {
     return typeof value === "number" ? this.count(value) : (value ?? "");
   }
@@ -72,6 +77,11 @@ export class Words {
     const ms = ns / 1e6;
     if (ms >= 10_000) return `${this.number(ms / 1000, 1)} s`;
     return `${this.ms(ns)} ms`;
+  }
+
+  /** A moment of the wall clock where the viewer is, hours and minutes. @param {string} instant ISO 8601 */
+  clock(instant) {
+    return new Intl.DateTimeFormat(this.labels.lang, { hour: "2-digit", minute: "2-digit" }).format(new Date(instant));
   }
 
   /** The figure alone, in ms. @param {number} ns */

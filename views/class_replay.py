@@ -1,0 +1,96 @@
+"""A saved class as the load of the virtual clock: the same requests at the same times, on another model and machine."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from engine.account.service import service_report
+from engine.account.workload import BadWorkload, Workload, read_workload
+from engine.loop.arrivals import Arrival
+from engine.loop.policy import Policy, PolicyName
+from lessons.filters import significant
+from views.engine_words import endings, told
+from views.figure_steps import MOST_ROWS, steps_figure
+from views.figure_style import show
+from views.safe_text import plain
+from views.service_panels import first_tokens, gaps, show_cards
+from views.theme import current_theme
+from views.virtual_clock import Setup, simulated
+from views.virtual_machines import what_if_shape
+from views.what_if_choice import choose_machine, choose_model, choose_whole
+from views.what_if_load import POLICY_NAMES, POLICY_WORDS, playback_of
+from views.what_if_service import STEP_TOKENS, Chosen
+from views.words import _, ngettext
+
+_KEY = "class-replay"
+
+
+def show_replay() -> None:
+    """The box for the file; with one in it, what serves it and what came of it."""
+    st.markdown(
+        _(
+            "A class saved on the page “Classroom” is a load like any other. Play it here on another model and "
+            "machine, or send it to a running server: {command}"
+        ).format(command="`python -m engine load --workload FILE --url ADDRESS`")
+    )
+    file = st.file_uploader(_("A class saved as a workload"), type=["json"], key=f"{_KEY}-file")
+    if file is None:
+        return
+    try:
+        workload = read_workload(file.getvalue())
+    except BadWorkload as no:
+        st.error(plain(told(str(no))))
+        return
+    n = len(workload.requests)
+    said = ngettext("{n} request in {minutes} minutes.", "{n} requests in {minutes} minutes.", n)
+    st.caption(said.format(n=n, minutes=significant(workload.seconds / 60)))
+    _played(workload)
+
+
+def replayed(workload: Workload, shape: str, speed: float) -> tuple[Arrival, ...]:
+    """The requests of a file, so many times as fast; lengths are cut to what the model's context holds."""
+    context = what_if_shape(shape).context_length
+    found: list[Arrival] = []
+    for ask in workload.requests:
+        n_new = min(ask.n_new, context // 2)
+        found.append(Arrival(round(ask.at_ns / speed), min(ask.n_prompt, context - n_new), n_new))
+    return tuple(found)
+
+
+def _played(workload: Workload) -> None:
+    chosen, speed = _choose()
+    setup = Setup(
+        chosen.shape, chosen.machine, Policy(chosen.policy, chosen.at_once, STEP_TOKENS, None),
+        replayed(workload, chosen.shape, speed),
+    )  # fmt: skip
+    found = simulated([setup], _KEY)
+    if found is None:
+        return
+    simulation = found[0]
+    report = service_report(simulation.runs, simulation.rows, window_ns=simulation.end_ns, limits=chosen.limits)
+    if not report.finished.n:
+        st.warning(_("No request came to its end: {how}.").format(how=endings(report.endings)))
+        return
+    show_cards(report, _KEY)
+    theme = current_theme()
+    show(first_tokens(report, theme, evidence="simulated", how=chosen.how), key=f"{_KEY}-first")
+    if (flow := gaps(report, theme, evidence="simulated", how=chosen.how)) is not None:
+        show(flow, key=f"{_KEY}-gaps")
+    if len(setup.arrivals) <= MOST_ROWS:
+        scene = playback_of(_("every step"), setup.policy, simulation, setup.arrivals)
+        title = _("Who took part in each step")
+        show(
+            steps_figure([scene], theme, own=(), evidence="simulated", how=chosen.how, title=title), key=f"{_KEY}-steps"
+        )
+
+
+def _choose() -> tuple[Chosen, float]:
+    """What serves the class, and how fast it is played."""
+    with st.grid(3, min_column_width=170, gap="small"):
+        shape, machine = choose_model("story", _KEY), choose_machine(Chosen().machine, _KEY)
+        policy: PolicyName = st.selectbox(
+            _("Policy"), POLICY_NAMES, format_func=POLICY_WORDS.__getitem__, key=f"{_KEY}-policy"
+        )
+        at_once = choose_whole(_("At once, at most"), 1, 256, 16, f"{_KEY}-at-once")
+        speed = float(st.number_input(_("Times as fast"), 0.1, 1000.0, 1.0, key=f"{_KEY}-speed"))
+    return Chosen(shape=shape, machine=machine, policy=policy, at_once=at_once), speed

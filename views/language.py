@@ -1,0 +1,90 @@
+"""Which language a visitor reads, and where the choice is kept.
+
+The address (`?lang=es`) comes first, then what was chosen in this session, then the cookie of an earlier choice, then
+the browser's own language, then English. A choice stands in the address too, so that a copied address keeps it; the
+browser's own language does not, so that a shared link leaves everybody theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import streamlit as st
+
+from views.database import KEEP_DAYS
+from views.words import DEFAULT, LANGUAGES, language, speak
+
+PARAMETER = "lang"
+COOKIE = "twospeeds-language"
+_CHOSEN, _TO_KEEP, _WIDGET = "language.chosen", "language.to_keep", "language.choice"
+
+# Streamlit writes lang="en" into every page; a screen reader would read Spanish with an English voice.
+_SCRIPT = """
+export default function (component) {
+  const { lang, cookie } = component.data;
+  document.documentElement.lang = lang;
+  if (cookie) document.cookie = cookie;
+}
+"""
+_HIDDEN = "<style>.st-key-document-language { display: none; }</style>"
+
+
+def of_visitor() -> str:
+    """The language of whoever looks at this page."""
+    wishes = (
+        st.query_params.get(PARAMETER),
+        st.session_state.get(_CHOSEN),
+        st.context.cookies.get(COOKIE),
+        (st.context.locale or "").partition("-")[0].lower(),
+    )
+    return next((wish for wish in wishes if wish in LANGUAGES), DEFAULT)
+
+
+def settle() -> None:
+    """At the beginning of a run: this thread speaks the visitor's language, and a choice stands in the address."""
+    asked = st.query_params.get(PARAMETER)
+    if asked in LANGUAGES:
+        st.session_state[_CHOSEN] = asked
+    elif chosen := in_link():
+        st.query_params.update(chosen)
+    speak(of_visitor())
+
+
+def in_link() -> dict[str, str]:
+    """What a link carries to stay in the language that was chosen; nothing where none was."""
+    chosen = st.session_state.get(_CHOSEN)
+    return {PARAMETER: chosen} if chosen in LANGUAGES else {}
+
+
+def choose() -> None:
+    """The choice, for the side bar, every language under its own name."""
+    st.session_state[_WIDGET] = language()
+    st.radio(
+        "Language · Idioma", list(LANGUAGES), format_func=LANGUAGES.__getitem__, key=_WIDGET, horizontal=True,
+        on_change=_chosen,
+    )  # fmt: skip
+
+
+def _chosen() -> None:
+    """Streamlit calls this before the page is drawn again, so all of it comes in the new language."""
+    wish = st.session_state[_WIDGET]
+    st.session_state[_CHOSEN] = st.session_state[_TO_KEEP] = wish
+    st.query_params[PARAMETER] = wish
+    speak(wish)
+
+
+def tell_document() -> None:
+    """Say in the browser which language the page is in, and keep a choice for the next visit."""
+    kept = st.session_state.get(_TO_KEEP)
+    cookie = f"{COOKIE}={kept}; Path=/; Max-Age={KEEP_DAYS * 86400}; SameSite=Lax" if kept else None
+    st.html(_HIDDEN)
+    with st.container(key="document-language"):
+        _component()(key="document-language-script", data={"lang": language(), "cookie": cookie})
+
+
+@cache
+def _component() -> Callable[..., Any]:
+    """The registered component; once a process, when the first page needs it."""
+    return st.components.v2.component("twospeeds_language", html="<span></span>", js=_SCRIPT)

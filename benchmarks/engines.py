@@ -118,7 +118,7 @@ def _timed(call: Callable[[], object]) -> int:
     return clock() - start
 
 
-def load_sides(model: str, threads: int, scratch: Path) -> tuple[list[Side], list[Prompt], list[str]]:
+def load_sides(model: str, threads: int, steps: int, scratch: Path) -> tuple[list[Side], list[Prompt], list[str]]:
     """All sides that there are, the two prompts, and which sides are left out and why."""
     plain = Engine.load(model, threads=threads)
     sides = [ours(plain, BF16), ours(Engine.load(f"{model}:int4", threads=threads), INT4)]
@@ -129,14 +129,14 @@ def load_sides(model: str, threads: int, scratch: Path) -> tuple[list[Side], lis
     if file is None:
         missing = ["llama.cpp is left out: it reads GGUF files, and this model is not one"]
     else:
-        missing = _add_llama_cpp(sides, file, threads, scratch)
+        missing = _add_llama_cpp(sides, file, threads, LONG + steps, scratch)
     return sides, [Prompt.of(plain.tokenizer, n) for n in (SHORT, LONG)], missing
 
 
-def _add_llama_cpp(sides: list[Side], file: Path, threads: int, scratch: Path) -> list[str]:
+def _add_llama_cpp(sides: list[Side], file: Path, threads: int, n_context: int, scratch: Path) -> list[str]:
     try:
-        sides.append(llama_cpp_side(file, SHIPPED, threads, LONG))
-        sides.append(llama_cpp_side(in_bfloat16(file, scratch / "bf16.gguf"), WIDENED, threads, LONG))
+        sides.append(llama_cpp_side(file, SHIPPED, threads, n_context))
+        sides.append(llama_cpp_side(in_bfloat16(file, scratch / "bf16.gguf"), WIDENED, threads, n_context))
     except ImportError as error:
         return [f"llama.cpp is left out ({error}): pip install -r requirements-bench.txt"]
     return []
@@ -167,7 +167,7 @@ def measure(model: str, rounds: int, steps: int, threads: int) -> dict[str, Any]
     """One model, as a JSON-ready object. Raises ModelNotFound, CheckpointError."""
     torch.set_num_threads(threads)
     with tempfile.TemporaryDirectory() as scratch:
-        sides, prompts, missing = load_sides(model, threads, Path(scratch))
+        sides, prompts, missing = load_sides(model, threads, steps, Path(scratch))
         reading = Reading()
         times = take_turns(sides, prompts, rounds, steps, reading)
     shape = random_shape(model)

@@ -15,6 +15,7 @@ from views.class_panel import show_panels
 from views.class_record import show_recording
 from views.class_sheet import class_address, is_for_this_machine_only, show_qr
 from views.class_store import LASTS_S, MOST_CLASSES, Class, Learner
+from views.instructor import is_instructor
 from views.language import in_link
 from views.links import address
 from views.page_state import PageState
@@ -47,8 +48,7 @@ def show_hosting() -> None:
 def own_classes() -> list[Class]:
     """Those of this browser, and one that the address names: two machines of one teacher may host the same class."""
     name = browser()
-    visitor = attempt_store().visitor(name) if name else None
-    own = class_store().of_teacher(visitor) if visitor is not None else []
+    own = class_store().of_teacher(name) if name else []
     for code in (st.query_params.get("host", ""), st.session_state.get(_STARTED, "")):
         named = class_store().find(code) if looks_like_a_class_code(code) else None
         if named is not None and named.is_live and named not in own:
@@ -74,6 +74,8 @@ def _start_form() -> None:
 
 def _start() -> None:
     """A callback, so that the page is drawn with the class."""
+    if not is_instructor():
+        return
     name = browser()
     one = class_store().start(attempt_store().visitor(name) if name else None, st.session_state["class-lesson"])
     st.session_state[_PROBLEM] = None
@@ -108,7 +110,8 @@ def _show_class(one: Class) -> None:
 
 
 def _end(one: Class) -> None:
-    class_store().end(one.id)
+    if is_instructor():
+        class_store().end(one.id)
 
 
 def _ways(one: Class, lesson: Lesson | None) -> None:

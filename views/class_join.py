@@ -8,7 +8,7 @@ import streamlit as st
 
 from lessons.catalogue import lessons
 from lessons.structure import Lesson
-from views.class_here import Here, class_store, here, look
+from views.class_here import Here, class_store, class_votes, look
 from views.class_names import looks_like_a_class_code, normal_class_code, shown_class_code
 from views.class_store import MOST_LEARNERS, Seat
 from views.database import KEEP_DAYS
@@ -23,6 +23,7 @@ TRIES_OF_ALL = Limit(600, 60)
 is found is a seat under a pseudonym.
 """
 DRAWS = Limit(20, 60)
+LOOK_EVERY_S = 4.0
 _REFUSED = "class.refused-to-join"
 
 
@@ -34,6 +35,14 @@ def show_seat(found: Here | None) -> None:
         st.badge(shown_class_code(found.one.code), icon=":material/groups:", color="gray")
         st.markdown(_("You are **{name}**.").format(name=found.seat.name))
         st.page_link(classroom_page(), label=_("Your class"))
+    if not found.one.lesson:
+        st.fragment(_follow, run_every=LOOK_EVERY_S, key="class-follow")(found)
+
+
+def _follow(found: Here) -> None:
+    """In a class about the course: when the teacher opens a question, the page is drawn anew and shows it."""
+    if set(class_votes().phases(found.one.id)) - set(found.phases):
+        st.rerun()
 
 
 def show_joining() -> None:
@@ -64,7 +73,7 @@ def show_joined(seat: Seat) -> None:
             on_click=_rename,
             args=(seat,),
         )
-    _ways_in(seat)
+    st.fragment(_ways_in, run_every=LOOK_EVERY_S, key="class-ways-in")(seat)
     _shares(seat)
     with st.popover(_("Leave the class"), icon=":material/logout:"):
         st.markdown(_("Your seat, your pseudonym and your votes in this class go. Your answers and runs stay yours."))
@@ -78,8 +87,8 @@ def lesson_of(slug: str) -> Lesson | None:
 
 def _ways_in(seat: Seat) -> None:
     """The way to the class's lesson, or to where the teacher has opened a question."""
-    found = here()
-    open_now = [slug for (slug, _q), phase in (found.phases.items() if found else ()) if phase != "revealed"]
+    phases = class_votes().phases(seat.class_id)
+    open_now = [slug for (slug, _question), phase in phases.items() if phase != "revealed"]
     wanted = lesson_of(seat.lesson) or (lesson_of(open_now[-1]) if open_now else None)
     with st.container(border=True, key="class-way"):
         if wanted is None:

@@ -58,7 +58,7 @@ def show_panel(lesson: Lesson, block: Block, scene: Scene, found: Here, *, large
     poll = _Poll(lesson, question, found, found.phase((lesson.slug, question.id)))
     with st.container(border=True, key=f"class-panel-{poll.name}"):
         show_prose(question.text, scene.values, f"{poll.name}-panel")
-        if large and poll.phase in ("first", "talk", "second"):
+        if large and poll.phase not in ("done", "revealed"):
             for option in question.options.values():
                 st.markdown(f"- {filled(option, scene.values)}")
         with st.container(horizontal=True, vertical_alignment="center", gap="large", key=f"class-votes-{poll.name}"):
@@ -72,14 +72,14 @@ def show_panel(lesson: Lesson, block: Block, scene: Scene, found: Here, *, large
 
 
 def show_result(lesson: Lesson, block: Block, scene: Scene, found: Here, *, large: bool) -> None:
-    """What the class voted; with the right answer marked once it is out and known here."""
+    """What the class voted; on the stage with the right answer marked, once its run has given it."""
     question = Question.of(block)
     key = (lesson.slug, question.id)
     tally = class_votes().tally(found.one.id, key)
     if not tally.pairs:
         st.caption(_("Nobody has voted."))
         return
-    right = _told_right(question, scene) if found.phase(key) == "revealed" else None
+    right = _told_right(question, scene) if large and found.phase(key) == "revealed" else None
 
     def written(answer: Answer) -> str:
         return written_answer(question, answer, scene.values)

@@ -19,9 +19,9 @@ from views.words import _, ngettext
 
 @dataclass(frozen=True)
 class Recorded:
-    """A class's runs as a workload. None: none of them has a token. What could not be in it is counted."""
+    """A class's runs as a workload, and how many could not be in it: no token yet, or not kept any more."""
 
-    workload: Workload | None
+    workload: Workload
     left_out: int
 
 
@@ -38,10 +38,10 @@ def record_class(one: Class, find: Callable[[str], Run | None]) -> Recorded:
         prompt = run.header.prompt if told else None
         at_ns = max(0, round((at - first_at) * 1e9))
         asks.append(Ask(at_ns, who, len(run.header.prompt_tokens), n_new, prompt))
-    if not asks:
-        return Recorded(None, len(started))
+    left_out = len(started) - len(asks)
+    what = f"class {one.code}" + (f", without {left_out} runs that had no token or are not kept" if left_out else "")
     created = datetime.fromtimestamp(first_at, UTC).isoformat(timespec="seconds")
-    return Recorded(Workload(SCHEMA, created, f"class {one.code}", asks), len(started) - len(asks))
+    return Recorded(Workload(SCHEMA, created, what, asks), left_out)
 
 
 def show_recording(one: Class) -> None:
@@ -65,5 +65,4 @@ def show_recording(one: Class) -> None:
 
 
 def _file(one: Class) -> bytes:
-    recorded = record_class(one, lambda run_id: find_run(run_id).run)
-    return write_workload(recorded.workload) if recorded.workload else b"{}\n"
+    return write_workload(record_class(one, lambda run_id: find_run(run_id).run).workload)

@@ -136,10 +136,11 @@ class ClassStore:
         rows = self._rows(f"SELECT {_CLASS} FROM classes WHERE code = ?", normal_class_code(code))
         return self._class(rows[0]) if rows else None
 
-    def of_teacher(self, teacher: int) -> list[Class]:
-        """A visitor's own classes that go on, the newest first."""
-        query = f"SELECT {_CLASS} FROM classes WHERE teacher = ? AND ended IS NULL AND began > ? ORDER BY class DESC"
-        return [self._class(row) for row in self._rows(query, teacher, self._clock() - LASTS_S)]
+    def of_teacher(self, browser: str) -> list[Class]:
+        """The classes that go on of whoever uses this browser, the newest first."""
+        query = f"""SELECT {_CLASS} FROM classes JOIN browsers ON teacher = visitor
+                    WHERE browser = ? AND ended IS NULL AND began > ? ORDER BY class DESC"""
+        return [self._class(row) for row in self._rows(query, browser, self._clock() - LASTS_S)]
 
     def join(self, visitor: int, code: str) -> Joining:
         """Give a visitor a seat; whoever has one keeps it, and comes back to it from another class."""

@@ -72,8 +72,8 @@ class ClassVotes:
         self._database = store.database
 
     def phases(self, class_id: int) -> dict[Key, Phase]:
-        """Where each question that has been opened is."""
-        rows = self._rows("SELECT lesson, question, phase FROM polls WHERE class = ?", (class_id,))
+        """Where each question that has been opened is; what was changed last stands last."""
+        rows = self._rows("SELECT lesson, question, phase FROM polls WHERE class = ? ORDER BY rowid", (class_id,))
         return {(lesson, question): phase for lesson, question, phase in rows}
 
     def advance(self, one: Class, key: Key, was: Phase | None, to: Phase) -> bool:

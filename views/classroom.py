@@ -7,6 +7,7 @@ import streamlit as st
 from views import class_here, presenting
 from views.class_host import own_classes, show_hosting
 from views.class_join import show_joined, show_joining
+from views.class_names import normal_class_code
 from views.class_sheet import show_sheet
 from views.instructor import ask_for_secret, is_instructor
 from views.words import _
@@ -19,11 +20,12 @@ def show_classroom() -> None:
         return
     st.title(_("Classroom"), anchor=False)
     found = class_here.look(presented=False)
-    if found is not None and found.seat is not None:
+    asked = normal_class_code(st.query_params.get("class", ""))
+    if found is not None and found.seat is not None and asked in ("", found.one.code):
         show_joined(found.seat)
         with st.expander(_("Teach a class"), key="classroom-teach"):
             _teach()
-    elif is_instructor() and own_classes():
+    elif not asked and is_instructor() and own_classes():
         show_hosting()
         with st.expander(_("Join a class"), key="classroom-join"):
             show_joining()

@@ -37,6 +37,7 @@ def show_compare() -> None:
     if first.run.end is None or second.run.end is None:
         st.info(_("One of these runs still goes on. Look again when it has ended."))
         return
+    _where_from(first, second)
     _asked(first, second)
     _clock(first, second)
     _figures(first, second)
@@ -56,11 +57,18 @@ def _what_to_do() -> None:
         st.page_link(recordings_page(), label=_("Open a file"), icon=":material/folder_open:")
 
 
+def _where_from(first: Chosen, second: Chosen) -> None:
+    """Under each box, what its run is: a box cuts off what is too long for it."""
+    for side, chosen, column in zip("ab", (first, second), st.columns(2), strict=True):
+        with column:
+            st.caption(plain(row_of(chosen).facts))
+            evidence_row(chosen.evidence, chosen.source + ".", key=f"compare-{side}")
+
+
 def _pictures(first: Chosen, second: Chosen) -> None:
     for side, name, chosen, column in zip("ab", _names(), (first, second), st.columns(2, gap="medium"), strict=True):
         with column:
             st.subheader(name.capitalize(), anchor=False)
-            evidence_row(chosen.evidence, chosen.source + ".", key=f"compare-{side}")
             if isinstance(chosen.run, OutsideRun):
                 show_outside_run(chosen.run, key=f"compare-{side}")
             else:

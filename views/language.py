@@ -7,10 +7,6 @@ browser's own language does not, so that a shared link leaves everybody theirs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from typing import Any
-
 import streamlit as st
 
 from views.database import KEEP_DAYS
@@ -21,14 +17,11 @@ COOKIE = "twospeeds-language"
 _CHOSEN, _TO_KEEP, _WIDGET = "language.chosen", "language.to_keep", "language.choice"
 
 # Streamlit writes lang="en" into every page; a screen reader would read Spanish with an English voice.
-_SCRIPT = """
-export default function (component) {
-  const { lang, cookie } = component.data;
-  document.documentElement.lang = lang;
-  if (cookie) document.cookie = cookie;
-}
+_IN_DOCUMENT = """
+<style>.st-key-document-language {{ display: none; }}</style>
+<script>document.documentElement.lang = "{language}"; {and_then}</script>
 """
-_HIDDEN = "<style>.st-key-document-language { display: none; }</style>"
+_KEEP = 'document.cookie = "{name}={value}; Path=/; Max-Age={seconds}; SameSite=Lax";'
 
 
 def of_visitor() -> str:
@@ -78,13 +71,6 @@ def _chosen() -> None:
 def tell_document() -> None:
     """Say in the browser which language the page is in, and keep a choice for the next visit."""
     kept = st.session_state.get(_TO_KEEP)
-    cookie = f"{COOKIE}={kept}; Path=/; Max-Age={KEEP_DAYS * 86400}; SameSite=Lax" if kept else None
-    st.html(_HIDDEN)
+    keep = _KEEP.format(name=COOKIE, value=kept, seconds=KEEP_DAYS * 86400) if kept in LANGUAGES else ""
     with st.container(key="document-language"):
-        _component()(key="document-language-script", data={"lang": language(), "cookie": cookie})
-
-
-@cache
-def _component() -> Callable[..., Any]:
-    """The registered component; once a process, when the first page needs it."""
-    return st.components.v2.component("twospeeds_language", html="<span></span>", js=_SCRIPT)
+        st.html(_IN_DOCUMENT.format(language=language(), and_then=keep), unsafe_allow_javascript=True)

@@ -33,7 +33,8 @@ presented = presenting.mode() is not None
 if not presented:
     st.logo(ROOT / "views" / "assets" / "logo.svg", size="medium")
 door = st.Page(enter, title="Two Speeds", url_path="start", default=True, visibility="hidden")
-page = st.navigation({"": [door], **sections()}, position="hidden" if presented else "sidebar")
+# With something below it in the side bar, the navigation would otherwise fold most of its pages away.
+page = st.navigation({"": [door], **sections()}, position="hidden" if presented else "sidebar", expanded=True)
 language.tell_document()
 if not presented:
     with st.sidebar:

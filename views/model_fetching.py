@@ -91,9 +91,7 @@ def _watch() -> None:
     if state is None or state.ended:
         st.rerun()
         return
-    done = (
-        f"{state.done / 1e6:,.0f} MB"
-        if state.total is None
-        else f"{state.done / 1e6:,.0f} / {state.total / 1e6:,.0f} MB"
-    )
-    st.progress(state.share or 0.0, text=f"{code_span(state.name)}: {plain(state.what)}, {done}")
+    share, done = state.share, f"{state.done / 1e6:,.0f}"
+    if share is not None:
+        done = _("{done} of {total}").format(done=done, total=f"{(state.total or 0) / 1e6:,.0f}")
+    st.progress(share or 0.0, text=f"{code_span(state.name)}: {plain(state.what)}, {done} MB")

@@ -17,13 +17,14 @@ from views.words import _
 def model_box(page: PageState) -> str | None:
     """The box, where there is a choice; None is the engine's own model."""
     names = models_here()
-    wanted = st.session_state.setdefault(page.key("model"), page.link.model)
-    if wanted is not None and names and wanted not in names:
-        st.warning(
-            _("The model {name} is not on this machine, so the engine's own is chosen.").format(name=code_span(wanted))
-        )
+    wanted: str | None = st.session_state.setdefault(page.key("model"), page.link.model)
+    if not names:
+        return wanted  # the engine does not answer yet: it will say whether it has this model
     if wanted not in names:
-        st.session_state[page.key("model")] = names[0] if names else None
+        if wanted is not None:
+            gone = _("The model {name} is not on this machine, so the engine's own is chosen.")
+            st.warning(gone.format(name=code_span(wanted)))
+        st.session_state[page.key("model")] = names[0]
     if len(names) < 2:
         return None
     chosen: str = st.selectbox(

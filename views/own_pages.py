@@ -27,4 +27,4 @@ class OwnPagesOnly:
         if not is_own_page(headers.get("origin"), headers.get("host"), st.get_option("server.corsAllowedOrigins")):
             return await send({"type": "websocket.close", "code": 1008})
         settled = [(name, value) for name, value in scope["headers"] if name != b"origin"]
-        return await self._app(scope | {"headers": settled}, receive, send)
+        return await self._app({**scope, "headers": settled}, receive, send)

@@ -14,6 +14,7 @@ from views import attempts, export
 from views.database import KEEP_DAYS
 from views.engine_calls import find_run
 from views.engine_link import engine_link
+from views.instructor import instructor_store
 from views.privacy import show_privacy
 from views.resume_code import looks_like_a_code
 from views.visitor import attempt_store, browser, resume
@@ -116,6 +117,7 @@ def _ways_out(name: str) -> None:
             _begin_anew(_("This browser begins anew."))
     with st.popover(_("Delete my data"), icon=":material/delete:"):
         st.markdown(_("Your answers and your runs go, for good, from this server. Links to these runs stop working."))
+        st.markdown(_("So do your pseudonyms and your votes in classes."))
         if st.button(_("Delete all of it"), key="own-work-delete", type="primary"):
             _delete(name)
 
@@ -123,7 +125,8 @@ def _ways_out(name: str) -> None:
 def _delete(name: str) -> None:
     try:
         engine_link().delete(attempt_store().runs(name))
-        attempt_store().delete(name)
+        attempt_store().delete(name)  # with the visitor go seats and votes in classes
+        instructor_store().forget(name)
     except (sqlite3.Error, OSError) as error:
         st.error(_("It could not be deleted: {why}").format(why=error))
         return

@@ -13,6 +13,7 @@ from engine.account.record import Sampling, Serving
 from engine.loop.request import MAX_SEED, MAX_TEMPERATURE
 from views.engine_calls import stop_run
 from views.links import AS_USUAL, MAX_NEW_TOKENS, MAX_TOP_K
+from views.locked import Locks, locks_of, say_unknown
 from views.model_picker import fill_model, model_box
 from views.page_state import PageState
 from views.prompt_checks import prompt_problem, unfamiliar
@@ -53,11 +54,16 @@ def lab_form(scene: Scene, first_prompt: str) -> Asked | None:
     """The prompt and every setting; what was asked if it was sent now and can be run."""
     page = scene.page
     key = _filled_prompt(scene, first_prompt)
+    locks = locks_of(page)
+    say_unknown(locks)
     with st.form(page.key("ask"), border=True):
-        prompt = st.text_area(_("Prompt"), key=key, persist_state="session", height=90)
+        prompt = st.text_area(
+            _("Prompt"), key=key, persist_state="session", height=90, disabled="prompt" in locks.locked
+        )
         model = model_box(page)
-        sampling = _settings(page)
-        serving = serving_settings(page)
+        sampling = _settings(page, locks)
+        fixed = "serving" in locks.locked | locks.hidden
+        serving = page.link.serving if fixed else serving_settings(page)
         with st.container(horizontal=True):
             sent = st.form_submit_button(_("Run it"), type="primary")
             _stop_button(scene)
@@ -119,27 +125,58 @@ def _fill_settings(page: PageState, sampling: Sampling) -> None:
     st.session_state[page.key("stop")] = not sampling.ignore_eos
 
 
-def _settings(page: PageState) -> Sampling:
+def _settings(page: PageState, locks: Locks) -> Sampling:
     """The boxes of the settings. Their limits are the engine's, so what they accept, it accepts."""
     if page.key("new") not in st.session_state:
         _fill_settings(page, page.link.sampling)
+    boxes = _Boxes(page, locks)
     with st.grid(3, min_column_width=150):
-        new = _whole(page, "new", _("New tokens"), 1, MAX_NEW_TOKENS, _("How many tokens to write at most."))
-        temperature = st.number_input(
-            _("Temperature"), 0.0, MAX_TEMPERATURE, step=0.1, format="%.2f", key=page.key("temperature"),
-            persist_state="session",
-            help=_("0 always takes the likeliest token. Higher values flatten the odds before a token is drawn."),
+        new = boxes.whole("new", _("New tokens"), 1, MAX_NEW_TOKENS, _("How many tokens to write at most."))
+        temperature = boxes.decimal(
+            "temperature", _("Temperature"), 0.0, MAX_TEMPERATURE, 0.1,
+            _("0 always takes the likeliest token. Higher values flatten the odds before a token is drawn."),
         )  # fmt: skip
-        top_k = _whole(page, "top_k", _("Top-k"), 0, MAX_TOP_K, _("Draw among the k likeliest tokens; 0 is off."))
-        top_p = st.number_input(
-            _("Top-p"), 0.01, 1.0, step=0.05, format="%.2f", key=page.key("top_p"), persist_state="session",
-            help=_("Draw among the likeliest tokens that together reach this probability; 1 is off."),
+        top_k = boxes.whole("top_k", _("Top-k"), 0, MAX_TOP_K, _("Draw among the k likeliest tokens; 0 is off."))
+        top_p = boxes.decimal(
+            "top_p", _("Top-p"), 0.01, 1.0, 0.05,
+            _("Draw among the likeliest tokens that together reach this probability; 1 is off."),
         )  # fmt: skip
-        seed = _whole(page, "seed", _("Seed"), 0, MAX_SEED, _("The same seed and settings give the same text."))
-        stop = st.checkbox(_("Stop at end of text"), key=page.key("stop"), persist_state="session")
+        seed = boxes.whole("seed", _("Seed"), 0, MAX_SEED, _("The same seed and settings give the same text."))
+        stop = boxes.tick("stop", _("Stop at end of text"))
     return Sampling(temperature, top_k, top_p, seed, new, ignore_eos=not stop)
 
 
-def _whole(page: PageState, name: str, label: str, low: int, high: int, explanation: str) -> int:
-    value = st.number_input(label, low, high, step=1, key=page.key(name), persist_state="session", help=explanation)
-    return int(value)
+@dataclass(frozen=True)
+class _Boxes:
+    """The boxes of one page; a hidden one gives what it would show."""
+
+    page: PageState
+    locks: Locks
+
+    def whole(self, name: str, label: str, low: int, high: int, explanation: str) -> int:
+        """A whole number."""
+        if name in self.locks.hidden:
+            return int(st.session_state[self.page.key(name)])
+        return int(
+            st.number_input(
+                label, low, high, step=1, key=self.page.key(name), persist_state="session", help=explanation,
+                disabled=name in self.locks.locked,
+            )
+        )  # fmt: skip
+
+    def decimal(self, name: str, label: str, low: float, high: float, step: float, explanation: str) -> float:
+        """A number with two decimals."""
+        if name in self.locks.hidden:
+            return float(st.session_state[self.page.key(name)])
+        return float(
+            st.number_input(
+                label, low, high, step=step, format="%.2f", key=self.page.key(name), persist_state="session",
+                help=explanation, disabled=name in self.locks.locked,
+            )
+        )  # fmt: skip
+
+    def tick(self, name: str, label: str) -> bool:
+        """On or off."""
+        if name in self.locks.hidden:
+            return bool(st.session_state[self.page.key(name)])
+        return st.checkbox(label, key=self.page.key(name), persist_state="session", disabled=name in self.locks.locked)

@@ -44,12 +44,12 @@ class Workload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     created: Annotated[str, msgspec.Meta(max_length=40)]
     """Day and time when the first came, ISO 8601, UTC."""
     what: Annotated[str, msgspec.Meta(max_length=200)]
-    requests: Annotated[list[Ask], msgspec.Meta(min_length=1, max_length=MOST_REQUESTS)]
+    requests: Annotated[list[Ask], msgspec.Meta(max_length=MOST_REQUESTS)]
 
     @property
     def seconds(self) -> float:
         """From the first request to the last."""
-        return self.requests[-1].at_ns / 1e9
+        return self.requests[-1].at_ns / 1e9 if self.requests else 0.0
 
 
 def write_workload(workload: Workload) -> bytes:
@@ -67,4 +67,6 @@ def read_workload(raw: bytes) -> Workload:
         raise BadWorkload(f"This file is not a recorded workload: {error}.") from None
     if found.schema != SCHEMA:
         raise BadWorkload(f"This file says it is {found.schema[:60]!r}, not {SCHEMA!r}.")
+    if not found.requests:
+        raise BadWorkload("This workload holds no request.")
     return msgspec.structs.replace(found, requests=sorted(found.requests, key=lambda ask: ask.at_ns))

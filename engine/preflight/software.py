@@ -92,7 +92,7 @@ def ray() -> Finding:
     """Ray, for several engines behind one address."""
     version = _version("ray")
     if version is None:
-        return without("Ray", "not installed", "Only a cluster needs it: see the README.")
+        return without("Ray", "not installed", "Only a cluster needs it: pip install -r requirements-cluster.txt")
     return fine("Ray", version)
 
 

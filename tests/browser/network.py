@@ -35,7 +35,7 @@ sys.addaudithook(_watch)
 def watching(folder: Path) -> dict[str, str]:
     """Environment that makes Python write what it asks outside for into `folder`."""
     hooks = folder / "hooks"
-    hooks.mkdir()
+    hooks.mkdir(exist_ok=True)
     (hooks / "sitecustomize.py").write_text(_HOOK)
     (folder / "outside").touch()
     paths = filter(None, (str(hooks), os.environ.get("PYTHONPATH")))

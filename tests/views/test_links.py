@@ -45,6 +45,7 @@ links = st.builds(
         max_size=3,
     ).map(tuple),
     serving=servings,
+    model=st.none() | st.sampled_from(["smollm2-135m", "qwen3.5-0.8b"]),
 )
 
 

@@ -11,6 +11,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.testclient import TestClient
+from streamlit.testing.v1 import AppTest
 
 from engine.serve.launch import ROOT
 from tests.app.test_store import DAY, Clock
@@ -36,6 +37,21 @@ def note() -> str:
 def test_the_file_in_the_docs_is_the_note_of_the_page():
     written = (ROOT / "docs" / "privacy.md").read_text(encoding="utf-8")
     assert written == privacy.markdown(), "python -m views.privacy > docs/privacy.md"
+
+
+def test_the_page_shows_the_whole_note_folded_away(monkeypatch):
+    def script() -> None:
+        from views.privacy import show_privacy
+
+        show_privacy()
+
+    monkeypatch.setenv("TWOSPEEDS_OUTSIDE_URL", "http://elsewhere.example:8000")
+    page = AppTest.from_function(script).run()
+    assert not page.exception
+    (folded,) = page.expander
+    shown = " ".join(one.value for one in folded.markdown)
+    assert [one for _, told in privacy.note() for one in told if one not in shown] == []
+    assert "`elsewhere.example:8000`" in shown
 
 
 def test_every_table_that_is_kept_is_spoken_of(note, tmp_path):

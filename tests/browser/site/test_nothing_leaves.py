@@ -16,6 +16,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from tests.browser.network import asked_outside, watching
+from tests.browser.site.conftest import App
 from tests.browser.site.visitor import new_run, visit, wait_for_end
 
 MARKER = "zebracrossing"
@@ -25,7 +26,7 @@ MARKER = "zebracrossing"
 def test_a_visit_asks_nobody_outside_and_leaves_no_word_in_a_log(page, app):
     asked: list[str] = []
     page.context.on("request", lambda request: asked.append(request.url))
-    page.context.on("console", lambda message: asked.append(message.text) if "ERR_" in message.text else None)
+    page.on("websocket", lambda socket: asked.append(socket.url))
     visit(page, f"{app.url}/lab?prompt=The+{MARKER}&new=6")
     with new_run(page):
         page.get_by_role("button", name="Run it").click()
@@ -59,6 +60,16 @@ def test_app_and_engine_listen_on_loopback_alone(app):
     ]
     assert len({pid for pid, _ in listening}) == 2, "the app's port and the engine's"
     assert {ip for _, ip in listening} == {"127.0.0.1"}
+
+
+def test_an_app_that_is_told_to_listen_everywhere_asks_nobody_for_its_address(tmp_path):
+    settings = {"STREAMLIT_SERVER_ADDRESS": "0.0.0.0", "TWOSPEEDS_ENGINE_URL": "http://127.0.0.1:9"}
+    app = App(tmp_path, **settings, **watching(tmp_path))
+    try:
+        app.wait_until("/_stcore/health", lambda answer: answer.status_code == 200, 60)
+    finally:
+        app.stop()
+    assert asked_outside(app.folder) == [] and "127.0.0.1" in app.log.read_text()
 
 
 def test_the_hook_sees_what_it_should(tmp_path):

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from engine.__main__ import app
 from engine.account.record import Admitted
 from engine.account.record_file import loads
+from engine.account.workload import SCHEMA, Ask, Workload, write_workload
 from engine.loop.arrivals import BadLoad
 from engine.loop.engine import Engine
 from engine.loop.model_folder import find_model
@@ -137,6 +138,23 @@ class TestPlan:
     def test_what_cannot_be_planned_is_refused_in_words(self, options, said):
         with pytest.raises(BadLoad, match=said):
             LoadOptions(**options)
+
+    def test_a_recorded_workload_is_asked_as_it_was_as_fast_as_wanted_and_cut_to_the_context(self, tokenizer):
+        asks = [Ask(0, "a", 8, 3), Ask(10**9, "b", 5, 4, "The dog ran home."), Ask(4 * 10**9, "a", 5000, 5000, "long")]
+        recorded = Workload(SCHEMA, "", "", asks)
+        options = LoadOptions(workload="class.json", speed=2)
+        plan = LoadPlan(options, Prompts(tokenizer.encode), CONTEXT, recorded)
+        assert plan.options.open_loop and plan.planned == 3
+        assert [(one.at_ns, one.n_prompt, one.n_new, one.cut) for one in plan.asks] == [
+            (0, 8, 3, False), (500_000_000, 5, 4, False), (2_000_000_000, 1024, 1024, True),
+        ]  # fmt: skip
+        prompts = [plan.prompt(one) for one in plan.asks]
+        assert prompts[1] == "The dog ran home." and [len(tokenizer.encode(prompts[at])) for at in (0, 2)] == [8, 1024]
+        within = LoadOptions(workload="class.json", seconds=0.6, speed=2)
+        assert len(LoadPlan(within, Prompts(tokenizer.encode), CONTEXT, recorded).asks) == 2
+        for wrong, said in [({"workload": "a", "rate": 1}, "not both"), ({"workload": "a", "speed": 0}, "speed")]:
+            with pytest.raises(BadLoad, match=said):
+                LoadOptions(**wrong)
 
 
 def adds_up(result) -> bool:
@@ -290,6 +308,21 @@ class TestTrouble:
         assert done.stdout == ""
         assert said in done.stderr
         assert done.stderr.count("\n") == 1
+
+    def test_a_class_is_replayed_from_its_file(self, real_url, tmp_path):
+        path = tmp_path / "class-K7QM3X.json"
+        asks = [Ask(0, "blue heron", 8, 3), Ask(10**9, "red fox", 12, 2), Ask(10**9, "blue heron", 9, 4)]
+        path.write_bytes(write_workload(Workload(SCHEMA, "", "class K7QM3X", asks)))
+        asked = ["load", "--url", real_url, "--workload", str(path), "--speed", "10"]
+        done = CliRunner().invoke(app, asked)
+        assert done.exit_code == 0, done.stderr
+        told = json.loads(done.stdout.splitlines()[-1])
+        assert told["ran"] == 3 and "class-K7QM3X.json" in done.stdout
+        work = told["engine"]["work"]
+        assert (work["prompt_positions"], work["output_tokens"]) == (29, 9)
+        path.write_bytes(b"{}")
+        done = CliRunner().invoke(app, asked)
+        assert done.exit_code == 2 and "not a recorded workload" in done.stderr
 
     def test_records_that_cannot_be_written_are_told_before_anything_is_asked(self, url):
         done = CliRunner().invoke(app, ["load", "--url", url, "--save", "/nowhere/at/all.ndjson"])

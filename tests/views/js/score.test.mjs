@@ -138,3 +138,14 @@ test("a run that keeps nothing says so in every pass and has no bytes to tell of
   assert.equal(score.kvBytesPerPosition(run), null);
   assert.equal(score.crossover(run), null);
 });
+
+test("alone is who had nobody before it and shared no pass; one that waits knows its place and until when", () => {
+  assert.deepEqual(score.companyOf(read(wholeRun())), { isAlone: true, ahead: 0, most: 1 });
+  assert.equal(score.companyOf(read(wholeRun().slice(0, 2))), null, "nothing has been measured yet");
+  const busy = wholeRun().map((event) => (event.event === "pass" ? { ...event, shared_by: 3 } : event));
+  assert.deepEqual(score.companyOf(read(busy)), { isAlone: false, ahead: 0, most: 3 });
+  const told = { place: 2, expected_wait_ns: 5, estimated_from: 12, reserved_until: null };
+  const behind = read([header(), { ...queued, ahead: 4, ...told }, { ...queued, index: 2 }]);
+  assert.equal(behind.aheadAtArrival, 4);
+  assert.deepEqual({ ...behind.queue, atNs: 0 }, { ahead: 0, atNs: 0, place: null, waitNs: null, estimatedFrom: null, reservedUntil: null });
+});

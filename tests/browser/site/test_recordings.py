@@ -1,0 +1,48 @@
+"""Recordings and Compare in a real browser: a file goes out and comes in again, and nothing in one is ever run."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from engine.account.record_file import dumps, loads
+from lessons import catalogue
+from tests.browser.site.test_for_everyone import faults
+from tests.browser.site.visitor import says, visit
+from tests.lessons.story_run import story_run
+
+EXAMPLES = "a=example.story-cached&b=example.story-recomputed"
+HOSTILE = ["<img src=x onerror=window.hit=1>", "<script>window.hit=1</script>", " :red[x] $a$", "\u202e"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_of_ours(browser, app, theme):
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=theme)
+    page = context.new_page()
+    for path in ("/recordings?run=example.story-cached", f"/compare?{EXAMPLES}"):
+        visit(page, app.url + path)
+        page.wait_for_function("window.__flipbook?.isOver === true")
+        found = faults(page)
+        assert not found, path + "\n" + "\n".join(found)
+    context.close()
+
+
+def test_a_saved_file_opens_again_and_one_that_is_hostile_is_only_text(page, app):
+    visit(page, f"{app.url}/recordings?run=example.story-cached")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save as a file").click()
+    assert loads(saved.value.path().read_bytes()) == catalogue.recording("story-cached")
+    box = page.locator("input[type=file]")
+    box.set_input_files({"name": "cut.json", "mimeType": "application/json", "buffer": dumps(story_run())[:700]})
+    says(page, "This file cannot be shown. The record is cut off")
+    hostile = dumps(story_run(prompt=HOSTILE, reply=HOSTILE))
+    visit(page, f"{app.url}/recordings")
+    box.set_input_files({"name": "hostile.json", "mimeType": "application/json", "buffer": hostile})
+    says(page, "recorded elsewhere")
+    expect(page.get_by_role("heading", name=HOSTILE[0])).to_be_visible()
+    page.wait_for_function("window.__flipbook?.isOver === true")
+    page.keyboard.press("End")
+    assert page.evaluate("window.hit") is None and page.locator("img[src=x]").count() == 0
+    page.get_by_role("link", name="Compare it").click()
+    expect(page.get_by_role("combobox").first).to_be_visible()
+    says(page, "Choose two runs")

@@ -19,6 +19,8 @@ from views.flipbook import flipbook
 from views.lanes import lane_of
 from views.outside_result import show_outside_run
 from views.recordings_found import Chosen
+from views.recordings_rows import row_of
+from views.safe_text import plain
 from views.site import lab_page, recordings_page
 from views.theme import current_theme
 from views.words import _
@@ -66,6 +68,7 @@ def _where_from(first: Chosen, second: Chosen) -> None:
 
 
 def _pictures(first: Chosen, second: Chosen) -> None:
+    st.header(_("Pass by pass"), anchor="passes")
     for side, name, chosen, column in zip("ab", _names(), (first, second), st.columns(2, gap="medium"), strict=True):
         with column:
             st.subheader(name.capitalize(), anchor=False)
@@ -77,7 +80,7 @@ def _pictures(first: Chosen, second: Chosen) -> None:
 
 
 def _asked(first: Chosen, second: Chosen) -> None:
-    st.subheader(_("What was different"), anchor=False)
+    st.header(_("What was different"), anchor="different")
     differences = asked_differently(first.run, second.run)
     if not differences:
         st.markdown(_("Nothing that the records tell, but perhaps the prompt. What differs is chance, or company."))
@@ -103,7 +106,7 @@ def _clock(first: Chosen, second: Chosen) -> None:
 
 
 def _figures(first: Chosen, second: Chosen) -> None:
-    st.subheader(_("The figures"), anchor=False)
+    st.header(_("The figures"), anchor="figures")
     rows = figures_of(first.run, second.run)
     cells = [row.cells for row in rows]
     one, other = _names()
@@ -129,7 +132,7 @@ def _texts(first: Chosen, second: Chosen) -> None:
 
 
 def _parting(title: str, parting: Parting) -> None:
-    st.subheader(title, anchor=False)
+    st.header(title, anchor=False)
     st.markdown(parting.sentence)
     if parting.same:
         st.code(parting.same, language=None, wrap_lines=True)

@@ -41,9 +41,9 @@ def condition(run: Run) -> Condition | None:
         "{shared} of its {n} passes were shared, by up to {most} requests",
         found.n_passes,
     ).format(shared=found.n_shared, n=found.n_passes, most=found.most)
-    return Condition(
-        _("measured under load"),
-        _("Measured under load: {ahead}, and {shared}. Alone it would have been faster.").format(
-            ahead=ahead, shared=shared
-        ),
+    meaning = _("Measured under load: {ahead}, and {shared}. Alone it would have been faster.").format(
+        ahead=ahead, shared=shared
     )
+    if found.held:
+        meaning += " " + _("It also waited while the engine was reserved for somebody else.")
+    return Condition(_("measured under load"), meaning)

@@ -82,6 +82,14 @@ TOO_MUCH = "too_much"
 """Code of a run that the app itself did not pass on; see views.run_limits."""
 
 
+def too_much(prompt: str, sampling: Sampling, n_runs: int) -> str | None:
+    """Why this visitor cannot have so many copies run now; None, and they are counted, if nothing is in the way."""
+    problem = run_limits.too_much(prompt, sampling, _goes_on, n_runs=n_runs, at_once=n_runs)
+    for _copy in range(0 if problem else n_runs):
+        run_limits.own_book().note(sampling.max_new_tokens)
+    return problem
+
+
 def _goes_on(run_id: str) -> bool:
     run = find_run(run_id).run
     return run is not None and run.end is None

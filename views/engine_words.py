@@ -45,6 +45,9 @@ TEMPLATES = (
     N_("{heads} query heads cannot share {kv_heads} key and value heads evenly."),
     N_("Linear layers need at least one state head and one key head, of a size above 0."),
     N_("ideal: the peak as printed, nothing taken off"),
+    N_("{stored}, a scale every {n}"),
+    N_("{stored}, a scale and a zero every {n}"),
+    N_("{stored}, nothing besides"),
     N_("The file is empty."),
 )
 

@@ -10,7 +10,7 @@ from engine.account.presets import Hardware
 from engine.account.record import ModelShape
 from engine.account.weight_group import Floats, as_int4, as_int8
 from lessons.filters import decimal_bytes, significant
-from views.engine_words import told
+from views import engine_words
 from views.figure_shared_read import UNITS
 from views.figure_style import GRID, TEXT, Drawn, styled
 from views.palette import COLOURS, Theme
@@ -20,6 +20,7 @@ from views.words import _
 def bytes_figure(shape: ModelShape, machine: Hardware, theme: Theme) -> Drawn:
     """A bar for each scheme, on an axis from 0."""
     rows = [stored(shape, scheme, machine) for scheme in SCHEMES]
+    names = [engine_words.told(row.scheme.name) for row in rows]
     top = rows[0].weight_bytes
     unit, size = next(one for one in UNITS if top >= one[1])
     figure = styled(go.Figure(), theme, height=300)
@@ -37,18 +38,21 @@ def bytes_figure(shape: ModelShape, machine: Hardware, theme: Theme) -> Drawn:
     return Drawn(
         figure=figure,
         title=_("The same weights, stored in fewer bits"),
-        description="; ".join(f"{row.scheme.name}: {decimal_bytes(row.weight_bytes)}" for row in rows) + ".",
+        description="; ".join(
+            f"{name}: {decimal_bytes(row.weight_bytes)}" for name, row in zip(names, rows, strict=True)
+        )
+        + ".",
         evidence="computed",
         how=_(
             "Weights × bits a weight ÷ 8, every matrix stored alike. Bits a weight: its own, and its part of the scale "
             "(and zero) of its group. The time is the least for a decode step of one sequence at token 500: the larger "
             "of bytes ÷ bandwidth and operations ÷ peak on {machine} ({source}, {dated})."
-        ).format(machine=machine.name, source=told(machine.source), dated=machine.dated),
+        ).format(machine=machine.name, source=engine_words.told(machine.source), dated=machine.dated),
         note=_(
             "s: a scale of 16 bits, z: a zero of 16 bits, and how many weights share them. Bits a weight: all counted."
         ),
         table={
-            _("how a weight is stored"): [row.scheme.name for row in rows],
+            _("how a weight is stored"): names,
             _("bits a weight"): [row.scheme.bits_a_weight for row in rows],
             _("bytes held"): [row.weight_bytes for row in rows],
             _("weight bytes read a step"): [row.step_bytes for row in rows],

@@ -30,9 +30,9 @@ def show_languages() -> None:
                     "detail that only the engine knows. The story model has read nothing but English."
                 ),
                 _(
-                    "Streamlit's own words, which cannot be translated from here: the menu at the top right, “View "
-                    "more” in the side bar, “Press Enter” under a box, the buttons of a table, of an upload and of a "
-                    "number box, “No results” in a list, and its notes about a lost connection."
+                    "Streamlit's own words, which cannot be translated from here: the menu at the top right, “Press "
+                    "Enter” under a box, the buttons of a table, of an upload and of a number box, “No results” in a "
+                    "list, and its notes about a lost connection."
                 ),
                 _(
                     "To add a language: `python -m views.locale add CODE` begins its catalogue, and its lessons go "

@@ -52,7 +52,8 @@ _TIMINGS = N_(
   them.
 - Reading and writing speed are two numbers. They are never blended into one.
 - The model is warmed up when it is loaded, so the first request does not pay for that.
-- The engine serves one request after another. Your run may wait for somebody else's: that is the queue.
+- The engine serves up to sixteen requests at once and shares its steps among them; beyond that, or when its memory is
+  full, a run waits: that is the queue. Each timing says whether it was measured alone or under load.
 - Instruments cost time. Times per layer and states come from a second pass over the same tokens, taken afterwards, and
   are never mixed with the timings of the run.
 """

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 import streamlit as st
 
 from engine.account.outside_record import OutsideRun
 from engine.account.record import Sampling
 from engine.loop.request import MAX_SEED, MAX_TEMPERATURE
 from engine.outside.server import OutsideError, configured
+from views import run_limits
 from views.links import MAX_NEW_TOKENS
 from views.outside_result import show_outside_run
 from views.outside_runs import OutsideRuns, outside_runs
@@ -49,6 +52,8 @@ def outside_chosen() -> bool:
         _("Where it runs"), list(names), default="here" if key not in st.session_state else None, key=key,
         format_func=names.__getitem__, persist_state="session", required=True,
     )  # fmt: skip
+    if place != "outside":
+        st.query_params.pop(RUN, None)
     return place == "outside"
 
 
@@ -64,6 +69,7 @@ def show_outside() -> None:
     )
     if asked := _form():
         _start(runs, *asked)
+    st.header(_("The run"), anchor="run")
     run_id = st.session_state.get(_CURRENT) or st.query_params.get(RUN)
     if run_id is None:
         st.info(_("Type a prompt and ask: the text appears here as it comes, then its figures."))
@@ -97,6 +103,10 @@ def _form() -> tuple[str, Sampling] | None:
 
 def _start(runs: OutsideRuns, prompt: str, sampling: Sampling) -> None:
     """Ask in the place of the run in view, which is stopped if it still goes on: one at a time a visitor."""
+    # How many go on here is no matter of the visitor's runs at our own engine: this one takes the place of the last.
+    if problem := run_limits.too_much(prompt, sampling, runs.is_asking, at_once=sys.maxsize):
+        st.error(plain(problem))
+        return
     if before := st.session_state.get(_CURRENT):
         runs.stop([before])
     try:
@@ -104,6 +114,7 @@ def _start(runs: OutsideRuns, prompt: str, sampling: Sampling) -> None:
     except OutsideError as no:
         st.error(plain(no.message))
         return
+    run_limits.own_book().note(sampling.max_new_tokens)
     keep_run(run_id)
     st.session_state[_CURRENT] = st.query_params[RUN] = run_id
 
@@ -111,7 +122,8 @@ def _start(runs: OutsideRuns, prompt: str, sampling: Sampling) -> None:
 def _watch(runs: OutsideRuns, run_id: str) -> None:
     if not runs.is_asking(run_id):
         st.rerun()
-    if st.button(_("Stop"), icon=":material/stop:", key="outside-stop"):
+    is_own = run_id == st.session_state.get(_CURRENT)
+    if is_own and st.button(_("Stop"), icon=":material/stop:", key="outside-stop"):
         runs.stop([run_id])
     run = runs.run(run_id)
     if run is None:

@@ -31,16 +31,21 @@ def own_rows() -> list[Row]:
     rows = []
     for run_id in own_ids():
         key = (run_id, language())
-        if key not in seen:
+        if key in seen:
+            rows.append(seen[key])
+        elif _can_be_asked_for(run_id):
             found = find(run_id)
             row = row_of(found) if isinstance(found, Chosen) else None
-            if row is not None and isinstance(found, Chosen) and found.run.end is None:
-                rows.append(row)
-                continue
-            seen[key] = row
-        if (kept := seen[key]) is not None:
-            rows.append(kept)
-    return rows
+            rows.append(row)
+            if not (isinstance(found, Chosen) and found.run.end is None):
+                seen[key] = row
+    return [row for row in rows if row is not None]
+
+
+def _can_be_asked_for(run_id: str) -> bool:
+    """Whether looking for it is quick: an engine that is out of reach would be waited for once a run."""
+    link = engine_link()
+    return link.store.load(run_id) is not None or link.health().status == "ready"
 
 
 def delete_run(run_id: str) -> str | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import streamlit as st
 
 from engine.account import any_record
@@ -56,14 +59,15 @@ def _picture(chosen: Chosen, run: Run) -> None:
         return
     show_readings(readings(run), chosen.evidence, chosen.source, key=KEY, found=condition(run))
     if run.passes:
-        show(passes_figure(run, current_theme(), recorded=recorded), key=f"{KEY}-passes")
+        drawn = passes_figure(run, current_theme(), recorded=recorded)
+        show(replace(drawn, evidence=chosen.evidence), key=f"{KEY}-passes")
 
 
 def _controls(chosen: Chosen) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key=f"{KEY}-controls"):
         run = chosen.run
         st.download_button(
-            _("Save as a file"), lambda: any_record.dumps(run), f"two-speeds-run-{run.header.run_id[:8]}.json",
+            _("Save as a file"), lambda: any_record.dumps(run), _file_name(run.header.run_id),
             "application/json", icon=":material/download:", on_click="ignore", key=f"{KEY}-save",
         )  # fmt: skip
         if chosen.origin != "file":
@@ -76,6 +80,11 @@ def _controls(chosen: Chosen) -> None:
                 lab_page(), label=_("Open it in the Lab"), icon=":material/tune:", query_params={"run": chosen.ref}
             )
         _ways_out(chosen)
+
+
+def _file_name(run_id: str) -> str:
+    """Of an opened file the id is whatever somebody wrote there."""
+    return f"two-speeds-run-{re.sub('[^A-Za-z0-9]', '', run_id)[:8]}.json"
 
 
 def _share(chosen: Chosen) -> None:

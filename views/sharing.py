@@ -18,7 +18,7 @@ from engine.account.record import Run, Sampling
 from engine.serve.client import EngineRefused, EngineUnavailable
 from lessons import playback
 from lessons.playback import Playback
-from views import engine_calls
+from views import engine_calls, lane_key
 from views.engine_faults import in_words
 from views.engine_link import EngineLink
 from views.words import _
@@ -101,6 +101,8 @@ def measure(prompt: str, sampling: Sampling, n: int, tell: Callable[[float], Non
 
     Whatever interrupts it (a visitor who presses Stop ends the script there) stops the runs, too.
     """
+    if problem := engine_calls.too_much(prompt, sampling, n + 1):
+        raise Trouble(problem)
     alone = _play(prompt, sampling, 1, lambda share: tell(share / (n + 1)))
     together = _play(prompt, sampling, n, lambda share: tell((1 + share * n) / (n + 1)))
     how = _("Measured on this engine: one alone, then {n} at once, each of {tokens} new tokens.").format(
@@ -114,12 +116,13 @@ def _play(prompt: str, sampling: Sampling, n: int, tell: Callable[[float], None]
     seeded = [
         msgspec.structs.replace(sampling, seed=sampling.seed + copy, temperature=TEMPERATURE) for copy in range(n)
     ]
+    lane = lane_key.own_key()
     run_ids: list[str] = []
     ended = False
     try:
         # From as many threads as there are copies, so that they arrive together.
         with ThreadPoolExecutor(n) as together:
-            run_ids = list(together.map(lambda one: link.submit(prompt, one), seeded))
+            run_ids = list(together.map(lambda one: link.submit(prompt, one, lane=lane), seeded))
         _wait(run_ids, sampling.max_new_tokens, tell)
         ended = True
         runs = [run for run_id in run_ids if (run := _read(link, run_id)) is not None]

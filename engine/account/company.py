@@ -17,11 +17,13 @@ class Company(msgspec.Struct, frozen=True):
     """Most requests in one of its passes, itself included."""
     ahead: int
     """Requests before it when it arrived, running ones included."""
+    held: bool
+    """Whether it came while the engine was reserved for somebody else."""
 
     @property
     def alone(self) -> bool:
-        """Whether no other request of this engine was before it or shared a pass with it."""
-        return self.n_shared == 0 and self.ahead == 0
+        """Whether no other request of this engine was before it, kept it waiting or shared a pass with it."""
+        return self.n_shared == 0 and self.ahead == 0 and not self.held
 
 
 def company(run: Run) -> Company | None:
@@ -29,6 +31,7 @@ def company(run: Run) -> Company | None:
     passes = run.passes
     if not passes:
         return None
-    ahead = next((event.ahead for event in run.events if isinstance(event, Queued)), 0)
+    queued = next((event for event in run.events if isinstance(event, Queued)), Queued(0, 0, 0))
     shared = [one.shared_by for one in passes]
-    return Company(len(passes), sum(n > 1 for n in shared), max(shared), ahead)
+    held = queued.reserved_until is not None
+    return Company(len(passes), sum(n > 1 for n in shared), max(shared), queued.ahead, held)

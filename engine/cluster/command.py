@@ -45,10 +45,8 @@ def cluster(
     try:
         rules = msgspec.convert({"name": policy, "max_running": max_running}, Policy)
         tokenizer_of(model)  # before anything starts: a model that is not here is told at once
-        wanted = Wanted(
-            model, Address(host, port, token), replicas, prefill, decode, address, threads, cpus, gpus, rules,
-            draft_model,
-        )  # fmt: skip
+        here = Address(host, port, token, inside=address is None)
+        wanted = Wanted(model, here, replicas, prefill, decode, address, threads, cpus, gpus, rules, draft_model)
         run_cluster(wanted, lifeline=lifeline)
     except (ValueError, OSError) as error:
         _refuse(str(error))

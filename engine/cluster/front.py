@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from starlette.applications import Starlette
 
 from engine.cluster.face import ClusterEngine
+from engine.cluster.loopback import stay_on_loopback
 from engine.cluster.pool import Pool
 from engine.loop.model_folder import find_model, random_shape
 from engine.loop.parts import Tokenizes
@@ -33,12 +34,16 @@ class Address:
     host: str
     port: int
     token: str | None
+    inside: bool
+    """Whether the cluster is this machine alone."""
 
 
 def front_of(model: str, pools: tuple[str, ...], address: Address) -> Callable[[], Starlette]:
     """What builds the application, in the process in which it serves."""
 
     def build() -> Starlette:
+        if address.inside:
+            stay_on_loopback()
         return server.build(lambda: _connect(model, pools), host=address.host, token=address.token)
 
     return build

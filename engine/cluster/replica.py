@@ -14,6 +14,7 @@ from ray.exceptions import RayError
 
 from engine.account.record import Run
 from engine.account.trace_record import TraceRecord
+from engine.cluster.loopback import stay_on_loopback
 from engine.cluster.messages import Ask, Description, Message, No, Told
 from engine.cluster.share import Share
 from engine.loop.engine import Engine
@@ -26,8 +27,12 @@ from engine.memory.handover import Exported
 class Replica:
     """An engine that Ray Serve starts, asks and replaces."""
 
-    def __init__(self, model: str, threads: int | None, policy: Policy, draft_model: str | None) -> None:
-        """Load the model; Ray Serve sends nothing here before that is done."""
+    def __init__(
+        self, model: str, threads: int | None, policy: Policy, draft_model: str | None, *, inside: bool
+    ) -> None:
+        """Load the model; Ray Serve sends nothing here before that is done. `inside`: the cluster is this machine."""
+        if inside:
+            stay_on_loopback()
         self._engine = Engine.load(model, threads=threads, policy=policy, draft_model=draft_model)
         self._engine.start()
         mine = serve.get_replica_context()

@@ -117,7 +117,7 @@ def _deploy(wanted: Wanted, port: int, gpus: float) -> None:
         serve.deployment(Replica).options(
             name=name, num_replicas=count, max_ongoing_requests=MANY, health_check_period_s=HEALTH_S,
             graceful_shutdown_timeout_s=2, ray_actor_options={"num_cpus": _cpus(wanted), "num_gpus": gpus},
-        ).bind(wanted.model, wanted.threads, wanted.policy, wanted.draft_model)
+        ).bind(wanted.model, wanted.threads, wanted.policy, wanted.draft_model, inside=wanted.cluster is None)
         for name, count in wanted.pools.items()
     ]  # fmt: skip
     front = serve.deployment(serve.ingress(front_of(wanted.model, tuple(wanted.pools), wanted.address))())

@@ -125,7 +125,7 @@ def test_the_apps_client_finds_everything_that_one_engine_has(client):
     until(lambda: not client.batch())
     with pytest.raises(EngineRefused, match="at most 2,040 new tokens"):
         client.submit(PROMPT, Sampling(max_new_tokens=5000))
-    assert {row.engine.split("/")[0] for row in client.steps().rows} == {"prefill", "decode"}
+    until(lambda: {row.engine.split("/")[0] for row in client.steps().rows} == {"prefill", "decode"})
     run = served(client, Sampling(max_new_tokens=3))
     assert len(client.trace(run.header.run_id, 0, 0).tokens) == 8 + 2
 
@@ -134,24 +134,24 @@ def test_without_the_token_nobody_comes_in_and_nothing_listens_beyond_loopback(c
     assert httpx.get(f"{client.base_url}/health").status_code == 401
     family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
     listening = [one.laddr.ip for each in family for one in each.net_connections("inet") if one.status == "LISTEN"]
-    assert listening and set(listening) <= {"127.0.0.1", "::1"}
+    assert {address.removeprefix("::ffff:") for address in listening} == {"127.0.0.1"}
 
 
 def test_an_engine_killed_in_mid_run_is_replaced_and_no_token_is_lost(client, process, alone):
     sampling = Sampling(temperature=1.0, seed=11, max_new_tokens=1000, ignore_eos=True)
     run_id = client.submit(PROMPT, sampling)
-    killed = None
+    receivers = []
     for event in client.events(run_id):
         if isinstance(event, Transferred):
-            killed = event.receiver
+            receivers.append(event.receiver)
         if isinstance(event, Pass) and event.number == 20:
-            kill(process, killed)
+            kill(process, receivers[0])
     run = client.run(run_id)
     assert tokens(run) == tokens(alone.run(Request(PROMPT, sampling)))
     (continued,) = [event for event in run.events if isinstance(event, Continued)]
-    assert continued.lost == killed
+    assert (continued.lost, len(receivers)) == (receivers[0], 2)
+    assert receivers[1] != receivers[0]
     assert continued.tokens >= 20
     again = next(one for one in run.passes if one.start_ns > continued.at_ns)
     assert (again.phase, len(again.token_ids)) == ("prefill", 8 + continued.tokens)
-    assert [event.receiver == killed for event in run.events if isinstance(event, Transferred)] == [True, False]
     until(lambda: client.health().message == "1 engine for prefill, 2 engines for decode.")

@@ -33,6 +33,9 @@ LONG = Sampling(temperature=1.0, seed=3, max_new_tokens=100, ignore_eos=True)
 """So long that its record takes many messages."""
 GREEDY = Sampling(max_new_tokens=20, ignore_eos=True)
 
+LOSSES = st.lists(st.integers(0, 6), max_size=3)
+"""After how many messages an engine is lost, call by call."""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -101,8 +104,10 @@ def test_two_pools_give_what_one_engine_gives_and_the_record_says_what_moved(eng
 
 
 @settings(max_examples=15, deadline=None)
-@given(script=st.lists(st.integers(0, 6), max_size=3), split=st.booleans(), second=st.lists(st.integers(0, 6), max_size=2))
-def test_wherever_engines_are_lost_no_token_is_lost_and_none_comes_twice(engines, script, split, second):
+@given(
+    script=st.lists(st.integers(0, 6), max_size=3), split=st.booleans(), second=st.lists(st.integers(0, 6), max_size=2)
+)
+def test_wherever_engines_are_lost_no_token_is_lost_and_none_comes_twice(engines, script, second, split):
     alone = engines[0].run(Request(PROMPT, SAMPLED))
     store: dict = {}
     pools = Pools(

@@ -1,4 +1,4 @@
-"""Thirty on one engine, from one learner's page: full, too much, in the queue, among others, and while it is reserved."""
+"""Thirty on one engine, from one learner's page: full, too much, in the queue, among others, while it is reserved."""
 
 import json
 

@@ -1,7 +1,8 @@
-"""Recordings: one's own runs, files and examples are listed, opened, saved, shared, deleted. Compare: two side by side."""
+"""Recordings: own runs, files and examples are listed, opened, shared, deleted. Compare: two of them side by side."""
 
 from __future__ import annotations
 
+import httpx
 import msgspec
 import pytest
 
@@ -9,15 +10,18 @@ from engine.account import any_record
 from engine.account.outside_record import OutsideRun
 from engine.account.record import Run
 from engine.account.record_file import dumps
+from engine.serve.server import build
 from tests.engine.outside.seen import seen_run
+from tests.engine.serve.conftest import serving, until
+from tests.engine.serve.scripted import ScriptedEngine
 from tests.lessons.story_run import REPLY, story_run
 from tests.pages.conftest import checked, opened, press, words
-from views import engine_calls, recordings_found, recordings_own, visitor
+from views import engine_calls, outside_runs, recordings_found, recordings_own, visitor
 from views.attempt_store import AttemptStore
 from views.engine_link import EngineLink
 from views.store import RunStore
 
-RECORDINGS, COMPARE = "../pages/recordings.py", "../pages/compare.py"
+RECORDINGS, COMPARE, LAB = "../pages/recordings.py", "../pages/compare.py", "../pages/lab.py"
 HTML = ["<b>Once</b>", " upon"]
 
 
@@ -125,6 +129,24 @@ def test_a_file_is_opened_and_a_bad_one_says_why_in_place():
     assert "This file cannot be shown" in site.error[0].value and "cut off" in site.error[0].value
 
 
+def test_the_lab_asks_the_operators_outside_engine_and_only_where_there_is_one(link, monkeypatch, engine):
+    monkeypatch.setattr(engine_calls, "engine_link", lambda: engine)
+    monkeypatch.setattr(outside_runs, "engine_link", lambda: link)
+    assert not [one for one in page(LAB).button_group if one.label == "Where it runs"]
+    monkeypatch.setenv("TWOSPEEDS_OUTSIDE_URL", "not an address")
+    assert "must begin with http" in page(LAB).warning[0].value
+    with serving(build(ScriptedEngine)) as url:
+        until(lambda: httpx.get(url + "/health", trust_env=False).json()["status"] == "ready")
+        monkeypatch.setenv("TWOSPEEDS_OUTSIDE_URL", url)
+        site = page(LAB, outside="none")
+        assert "Your prompt is sent there" in words(site) and site.warning
+        site.text_area[0].set_value("once upon")
+        site = press(site, "Ask it")
+        until(lambda: link.store.load(site.query_params["outside"]), "the end")
+        said = words(checked(site.run()))
+    assert "once upo0 once upo1" in said and "from outside" in said and not engine.asked
+
+
 def test_comparing_needs_two_and_says_so():
     site = page(COMPARE)
     assert "Choose two runs" in site.info[0].value and "Open a file" in links(site)
@@ -145,7 +167,10 @@ def test_two_runs_of_ones_own_are_chosen_and_the_address_follows(link):
     assert (site.query_params["a"], site.query_params["b"]) == (first, second)
     assert "The same for 7 tokens, then they part." in words(site)
     table = figures(site)
-    assert table["New tokens"] == ("10", "9", "−1", "× 0.900") and table["Time to first token"][2:] == ("0 ms", "× 1.00")
+    assert table["New tokens"] == ("10", "9", "−1", "× 0.900") and table["Time to first token"][2:] == (
+        "0 ms",
+        "× 1.00",
+    )
 
 
 def figures(site) -> dict[str, tuple[str, ...]]:

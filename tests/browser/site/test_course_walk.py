@@ -16,9 +16,8 @@ from playwright.sync_api import ConsoleMessage, Locator, Page, Request, expect
 
 from engine.account.record import Run
 from engine.account.record_file import decode_event
-from lessons.catalogue import lessons, recording
+from lessons.catalogue import lessons
 from lessons.expressions import Value
-from lessons.named_shapes import named_values
 from lessons.questions import Answer, Question
 from lessons.run_values import KINDS, values_of
 from lessons.structure import Block, Lesson
@@ -61,10 +60,9 @@ class Trouble:
         page.on("request", self._request)
 
     def _console(self, message: ConsoleMessage) -> None:
+        # On a page with a path Streamlit asks for its own routes under that path first, and then rightly.
         asked = message.location["url"]
-        if (
-            message.type == "error" and "/_stcore/" not in asked
-        ):  # Streamlit looks there for itself before it looks right
+        if message.type == "error" and "/_stcore/" not in asked:
             self.errors.append(f"{asked}: {message.text}")
 
     def _request(self, request: Request) -> None:
@@ -88,10 +86,9 @@ def expect_no_exception(page: Page) -> None:
 
 def answering_values(lesson: Lesson) -> dict[str, Value]:
     """What the lesson's questions are computed from, before anything has run: the recording stands for the run."""
-    run = recording(lesson.front.recording) if lesson.front.recording else None
     names = [name for block in lesson.named("predict") for name in Question.of(block).names]
     played = published(lesson) if any(name.startswith(INSTRUMENTS_THAT_ANSWER) for name in names) else {}
-    return {**RecordedLesson.of(lesson).values, **played, **named_values(), **(values_of(run) if run else {})}
+    return {**RecordedLesson.of(lesson).values, **played}
 
 
 def takes(question: Question, answer: Answer) -> Answer:
@@ -158,7 +155,7 @@ def guess(page: Page, lesson: Lesson, block: Block, values: dict[str, Value], nu
     if not any(KINDS.get(name) == "time" for name in question.names):
         assert question.is_right(answer, values) is odd
     if question.is_right(answer, values):
-        expect(page.get_by_text("You had it.").first).to_be_visible()
+        expect(page.get_by_text("You had it.", exact=True)).to_have_count(number)
     elif card := question.card_for(answer, values):
         expect_card(page, lesson, card, values)
 

@@ -12,6 +12,8 @@ STREAMLITS_OWN = {
     # The side bar's navigation puts section headings straight into its list, and so loses the list's meaning.
     ("list", "[data-testid=stSidebarNav]"),
     ("listitem", "[data-testid=stSidebarNav]"),
+    # The box that takes a file can have the focus, and says that it is mere presentation.
+    ("presentation-role-conflict", "[data-testid=stFileUploaderDropzone]"),
 }
 """(rule, an element that Streamlit draws and we cannot reach)."""
 

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from engine.account.record_file import dumps, loads
 from lessons import catalogue
+from tests.browser.conftest import PATIENCE_MS
 from tests.browser.site.test_for_everyone import faults
 from tests.browser.site.visitor import says, visit
 from tests.lessons.story_run import story_run
@@ -19,6 +20,7 @@ HOSTILE = ["<img src=x onerror=window.hit=1>", "<script>window.hit=1</script>", 
 def test_axe_finds_nothing_of_ours(browser, app, theme):
     context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=theme)
     page = context.new_page()
+    page.set_default_timeout(PATIENCE_MS)
     for path in ("/recordings?run=example.story-cached", f"/compare?{EXAMPLES}"):
         visit(page, app.url + path)
         page.wait_for_function("window.__flipbook?.isOver === true")

@@ -38,6 +38,7 @@
  * @property {{ahead: number, atNs: number, place: number|null, waitNs: number|null, estimatedFrom: number|null,
  *   reservedUntil: string|null}|null} queue  the latest word from the queue
  * @property {number|null} aheadAtArrival  requests before it when it arrived
+ * @property {boolean} wasHeld        whether it waited for a reservation of the engine to end
  * @property {{reason: string, atNs: number}|null} end
  * @property {{code: string, message: string}|null} error
  * @property {number[]} written       the generated text's bytes
@@ -56,6 +57,7 @@ export function createScore() {
     passes: [],
     queue: null,
     aheadAtArrival: null,
+    wasHeld: false,
     end: null,
     error: null,
     written: [],
@@ -96,6 +98,7 @@ function takeHeader(score, header) {
 
 function takeQueued(score, event) {
   score.aheadAtArrival ??= event.ahead;
+  score.wasHeld ||= Boolean(event.reserved_until);
   score.queue = {
     ahead: event.ahead,
     atNs: event.at_ns,
@@ -116,7 +119,7 @@ export function companyOf(score) {
   if (!score.passes.length) return null;
   const ahead = score.aheadAtArrival ?? 0;
   const most = Math.max(...score.passes.map((pass) => pass.sharedBy));
-  return { isAlone: ahead === 0 && most === 1, ahead, most };
+  return { isAlone: ahead === 0 && most === 1 && !score.wasHeld, ahead, most };
 }
 
 function name(score, token, position) {

@@ -79,9 +79,9 @@ export class Words {
     return `${this.ms(ns)} ms`;
   }
 
-  /** A moment of the wall clock where the viewer is, hours and minutes. @param {string} instant ISO 8601 */
+  /** A moment of the wall clock where the viewer is. @param {string} instant ISO 8601 */
   clock(instant) {
-    return new Intl.DateTimeFormat(this.labels.lang, { hour: "2-digit", minute: "2-digit" }).format(new Date(instant));
+    return new Intl.DateTimeFormat(this.labels.lang, { timeStyle: "medium", hourCycle: "h23" }).format(new Date(instant));
   }
 
   /** The figure alone, in ms. @param {number} ns */

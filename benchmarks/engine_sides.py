@@ -116,15 +116,19 @@ def transformers_side(model: str, dtype: torch.dtype) -> Side:
 
 
 def _transformers_model(model: str, dtype: torch.dtype) -> Any:
-    from transformers import AutoModelForCausalLM, Qwen3_5ForCausalLM, Qwen3_5TextConfig
+    from transformers import AutoModelForCausalLM, GgufConfig, Qwen3_5ForCausalLM, Qwen3_5TextConfig, logging
 
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
     if shape := random_shape(model):
         fields = {name: getattr(shape, name) for name in Qwen3_5TextConfig().to_dict() if hasattr(shape, name)}
         config = Qwen3_5TextConfig(**fields, num_hidden_layers=len(shape.layer_types))
         return AutoModelForCausalLM.from_config(config, dtype=dtype)
     folder = find_model(model)
     if gguf := gguf_file(folder):
-        return AutoModelForCausalLM.from_pretrained(folder, gguf_file=gguf.name, dtype=dtype)
+        # Dense: its kernels for packed weights are a package of their own, fetched when they are used.
+        dense = GgufConfig(dequantize=True)
+        return AutoModelForCausalLM.from_pretrained(folder, gguf_file=gguf.name, dtype=dtype, quantization_config=dense)
     return Qwen3_5ForCausalLM.from_pretrained(folder, dtype=dtype)
 
 

@@ -23,6 +23,8 @@ from views.what_if_service import STEP_TOKENS, Chosen
 from views.words import _, ngettext
 
 _KEY = "class-replay"
+LEAST_BUSY = 0.02
+"""Share of the time that the machine must work for its steps to be drawn: below it they are thinner than lines."""
 
 
 def show_replay() -> None:
@@ -42,8 +44,8 @@ def show_replay() -> None:
         st.error(plain(told(str(no))))
         return
     n = len(workload.requests)
-    said = ngettext("{n} request in {minutes} minutes.", "{n} requests in {minutes} minutes.", n)
-    st.caption(said.format(n=n, minutes=significant(workload.seconds / 60)))
+    said = ngettext("{n} request in {seconds} seconds.", "{n} requests in {seconds} seconds.", n)
+    st.caption(said.format(n=n, seconds=significant(workload.seconds)))
     _played(workload)
 
 
@@ -76,7 +78,8 @@ def _played(workload: Workload) -> None:
     show(first_tokens(report, theme, evidence="simulated", how=chosen.how), key=f"{_KEY}-first")
     if (flow := gaps(report, theme, evidence="simulated", how=chosen.how)) is not None:
         show(flow, key=f"{_KEY}-gaps")
-    if len(setup.arrivals) <= MOST_ROWS:
+    busy_ns = sum(row.end_ns - row.start_ns for row in simulation.rows)
+    if len(setup.arrivals) <= MOST_ROWS and busy_ns > simulation.end_ns * LEAST_BUSY:
         scene = playback_of(_("every step"), setup.policy, simulation, setup.arrivals)
         title = _("Who took part in each step")
         show(
@@ -87,7 +90,7 @@ def _played(workload: Workload) -> None:
 def _choose() -> tuple[Chosen, float]:
     """What serves the class, and how fast it is played."""
     with st.grid(3, min_column_width=170, gap="small"):
-        shape, machine = choose_model("story", _KEY), choose_machine(Chosen().machine, _KEY)
+        shape, machine = choose_model(Chosen().shape, _KEY), choose_machine(Chosen().machine, _KEY)
         policy: PolicyName = st.selectbox(
             _("Policy"), POLICY_NAMES, format_func=POLICY_WORDS.__getitem__, key=f"{_KEY}-policy"
         )

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.account.outside_record import OutsideRun
+from engine.account.record import Run
 from views.compare_choice import choose
 from views.compare_figures import figures_of
 from views.compare_texts import Parting, asked_differently, prompts_part, texts_part
@@ -44,7 +45,11 @@ def show_compare() -> None:
     _clock(first, second)
     _figures(first, second)
     _texts(first, second)
-    _pictures(first, second)
+    st.header(_("Pass by pass"), anchor="passes")
+    if isinstance(first.run, Run) and isinstance(second.run, Run):
+        st.caption(_("Both pictures share a clock: play, step or slow one, and the other goes along."))
+    # A fragment of its own: a step that is settled on redraws nothing else.
+    st.fragment(_pictures, key="compare-pictures")(first, second)
 
 
 def _what_to_do() -> None:
@@ -68,7 +73,6 @@ def _where_from(first: Chosen, second: Chosen) -> None:
 
 
 def _pictures(first: Chosen, second: Chosen) -> None:
-    st.header(_("Pass by pass"), anchor="passes")
     for side, name, chosen, column in zip("ab", _names(), (first, second), st.columns(2, gap="medium"), strict=True):
         with column:
             st.subheader(name.capitalize(), anchor=False)
@@ -76,7 +80,12 @@ def _pictures(first: Chosen, second: Chosen) -> None:
                 show_outside_run(chosen.run, key=f"compare-{side}")
             else:
                 key = f"compare-{side}-{chosen.ref}"
-                flipbook(key=key, run_id=chosen.ref if chosen.origin == "kept" else None, recording=chosen.run)
+                flipbook(
+                    key=key,
+                    run_id=chosen.ref if chosen.origin == "kept" else None,
+                    recording=chosen.run,
+                    together="compare",
+                )
 
 
 def _asked(first: Chosen, second: Chosen) -> None:

@@ -59,7 +59,13 @@ Reveal = bool | Literal["motion"]
 
 
 def settings(
-    *, run_id: str | None, recording: Run | None, at: int | None, reveal: Reveal, play: bool
+    *,
+    run_id: str | None,
+    recording: Run | None,
+    at: int | None,
+    reveal: Reveal,
+    play: bool,
+    together: str | None = None,
 ) -> dict[str, Any]:
     """The component's `data`. What `reveal=False` hides does not even travel: of the run only its header goes."""
     events = [] if recording is None else recording.events if reveal else recording.events[:1]
@@ -70,6 +76,7 @@ def settings(
         "at": at,
         "reveal": reveal,
         "play": play,
+        "together": together,
         "base_path": base_path(),
         "labels": labels(),
         "colours": COLOURS,
@@ -84,6 +91,7 @@ def flipbook(
     at: int | None = None,
     reveal: Reveal = True,
     play: bool = False,
+    together: str | None = None,
 ) -> Watched:
     """Draw one request pass by pass.
 
@@ -96,13 +104,14 @@ def flipbook(
         reveal: False shows the prompt and the layers only, until a question about the run has been answered. "motion"
             lets a recording play over and over meanwhile, with nothing that names or counts a pass.
         play: start playing by itself (never under reduced motion).
+        together: the name of a clock; what is done to one flipbook of that name on the page happens to all.
 
     Returns:
         The step that the viewer has settled on, and the live run that has ended; None before there is either.
     """
     result = _component()(
         key=key,
-        data=settings(run_id=run_id, recording=recording, at=at, reveal=reveal, play=play),
+        data=settings(run_id=run_id, recording=recording, at=at, reveal=reveal, play=play, together=together),
         default={"step": None, "ended": None},
         on_step_change=_noted,
         on_ended_change=_noted,

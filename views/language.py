@@ -14,14 +14,21 @@ from views.words import DEFAULT, LANGUAGES, language, speak
 
 PARAMETER = "lang"
 COOKIE = "twospeeds-language"
-_CHOSEN, _TO_KEEP, _WIDGET = "language.chosen", "language.to_keep", "language.choice"
+_CHOSEN, _WISH, _WIDGET = "language.chosen", "language.wish", "language.choice"
 
 # Streamlit writes lang="en" into every page; a screen reader would read Spanish with an English voice.
 _IN_DOCUMENT = """
 <style>.st-key-document-language {{ display: none; }}</style>
 <script>document.documentElement.lang = "{language}"; {and_then}</script>
 """
-_KEEP = 'document.cookie = "{name}={value}; Path=/; Max-Age={seconds}; SameSite=Lax";'
+# Boxes that are on the page already know their choices by the words of the old language, so the page is opened anew:
+# what it shows stands in its address.
+_SWITCH = """
+document.cookie = "{name}={value}; Path=/; Max-Age={seconds}; SameSite=Lax";
+const address = new URL(location.href);
+address.searchParams.set("{parameter}", "{value}");
+location.replace(address.href);
+"""
 
 
 def of_visitor() -> str:
@@ -61,16 +68,18 @@ def choose() -> None:
 
 
 def _chosen() -> None:
-    """Streamlit calls this before the page is drawn again, so all of it comes in the new language."""
-    wish = st.session_state[_WIDGET]
-    st.session_state[_CHOSEN] = st.session_state[_TO_KEEP] = wish
-    st.query_params[PARAMETER] = wish
-    speak(wish)
+    st.session_state[_WISH] = st.session_state[_WIDGET]
 
 
 def tell_document() -> None:
-    """Say in the browser which language the page is in, and keep a choice for the next visit."""
-    kept = st.session_state.get(_TO_KEEP)
-    keep = _KEEP.format(name=COOKIE, value=kept, seconds=KEEP_DAYS * 86400) if kept in LANGUAGES else ""
+    """Say in the browser which language the page is in; after a choice, keep it there and open the page anew."""
+    wish = st.session_state.pop(_WISH, None)
+    switch = ""
+    if wish in LANGUAGES:
+        switch = _SWITCH.format(name=COOKIE, value=wish, seconds=KEEP_DAYS * 86400, parameter=PARAMETER)
     with st.container(key="document-language"):
-        st.html(_IN_DOCUMENT.format(language=language(), and_then=keep), unsafe_allow_javascript=True)
+        st.html(
+            _IN_DOCUMENT.format(language=wish if switch else language(), and_then=switch), unsafe_allow_javascript=True
+        )
+    if switch:
+        st.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from functools import cache
 
 import streamlit as st
 
@@ -28,24 +29,21 @@ def own_ids() -> list[str]:
 def own_rows() -> list[Row]:
     """The runs of these that are still kept."""
     seen: dict[tuple[str, str], Row | None] = st.session_state.setdefault(_SEEN, {})
+    link = engine_link()
+    # An engine that is out of reach would be waited for once a run, so it is asked for its health once.
+    engine_answers = cache(lambda: link.health().status == "ready")
     rows = []
     for run_id in own_ids():
         key = (run_id, language())
         if key in seen:
             rows.append(seen[key])
-        elif _can_be_asked_for(run_id):
+        elif link.store.load(run_id) is not None or engine_answers():
             found = find(run_id)
             row = row_of(found) if isinstance(found, Chosen) else None
             rows.append(row)
             if not (isinstance(found, Chosen) and found.run.end is None):
                 seen[key] = row
     return [row for row in rows if row is not None]
-
-
-def _can_be_asked_for(run_id: str) -> bool:
-    """Whether looking for it is quick: an engine that is out of reach would be waited for once a run."""
-    link = engine_link()
-    return link.store.load(run_id) is not None or link.health().status == "ready"
 
 
 def delete_run(run_id: str) -> str | None:

@@ -44,19 +44,25 @@ def show_run(chosen: Chosen) -> None:
         _controls(chosen)
 
 
-def _picture(chosen: Chosen, run: Run) -> None:
-    kept, recorded = chosen.origin == "kept", chosen.origin != "kept"
+def _flipbook(chosen: Chosen, run: Run) -> None:
+    """When a run ends while it is watched, the rest of the page is drawn once more: its figures are there now."""
+    kept = chosen.origin == "kept"
     shown = flipbook(
         key=f"{KEY}-flipbook-{chosen.ref}",
         run_id=chosen.ref if kept else None,
-        recording=run if recorded or run.end is not None else None,
+        recording=run if not kept or run.end is not None else None,
     )
+    if run.end is None and shown.ended == chosen.ref and st.session_state.get(f"{KEY}-ended") != chosen.ref:
+        st.session_state[f"{KEY}-ended"] = chosen.ref
+        st.rerun()
+
+
+def _picture(chosen: Chosen, run: Run) -> None:
+    st.fragment(_flipbook, key=f"{KEY}-flipbook")(chosen, run)
     if run.end is None:
         st.caption(_("Timings and figures appear here when the run has ended."))
-        if shown.ended == chosen.ref and st.session_state.get(f"{KEY}-ended") != chosen.ref:
-            st.session_state[f"{KEY}-ended"] = chosen.ref
-            st.rerun()
         return
+    recorded = chosen.origin != "kept"
     show_readings(readings(run), chosen.evidence, chosen.source, key=KEY, found=condition(run))
     if run.passes:
         drawn = passes_figure(run, current_theme(), recorded=recorded)

@@ -34,7 +34,7 @@ class Pool:
         """Have one of the engines take its share of a run. Raises EngineLost; leaving early cancels it there."""
         from ray.exceptions import RayError, RayTaskError
 
-        messages = self._stream.serve.remote(ask)
+        messages: Any = self._stream.serve.remote(ask)
         try:
             async for message in messages:
                 yield message

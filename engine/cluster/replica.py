@@ -28,12 +28,12 @@ class Replica:
     """An engine that Ray Serve starts, asks and replaces."""
 
     def __init__(
-        self, model: str, threads: int | None, policy: Policy, draft_model: str | None, *, inside: bool
+        self, model: str, threads: int | None, policy: Policy, draft_model: str | None, *, device: str, inside: bool
     ) -> None:
         """Load the model; Ray Serve sends nothing here before that is done. `inside`: the cluster is this machine."""
         if inside:
             stay_on_loopback()
-        self._engine = Engine.load(model, threads=threads, policy=policy, draft_model=draft_model)
+        self._engine = Engine.load(model, threads=threads, policy=policy, draft_model=draft_model, device=device)
         self._engine.start()
         mine = serve.get_replica_context()
         self._share = Share(f"{mine.deployment}/{mine.replica_id.unique_id}", self._engine, ray.put, _get)

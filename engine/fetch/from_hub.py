@@ -16,13 +16,13 @@ WANTED = [
 
 def fetch_hub(source: HubSource, folder: Path, reports: Reports) -> None:
     """Download the repository's model files into `folder`. Raises FetchError."""
+    reports.begin(f"download {source.repo_id}")
     # Here, since the library reads its environment when it is imported, and nobody else needs it.
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
     from huggingface_hub.utils import disable_progress_bars
 
     disable_progress_bars()  # ours tells the same, to whoever wants to know
-    reports.begin(f"download {source.repo_id}")
     try:
         with counted(folder, reports):
             snapshot_download(source.repo_id, allow_patterns=WANTED, local_dir=folder)

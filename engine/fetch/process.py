@@ -24,7 +24,7 @@ class FetchState:
     """How far a fetch is."""
 
     name: str
-    what: str = ""
+    what: str = "start"
     """What is being done, in the fetch's own words."""
     done: int = 0
     total: int | None = None

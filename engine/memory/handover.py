@@ -60,9 +60,9 @@ class Exported(NamedTuple):
 
 def export_sequence(memory: Memory, holding: Holding) -> Exported:
     """Copy out all that a sequence holds. Between passes: the state must be that of `holding.length` positions."""
-    pages = memory.pages
-    keys, values = (_positions(pool, holding) for pool in (pages.keys, pages.values))
-    states, windows = (_raw(pool)[:, holding.slot].copy() for pool in (memory.slots.states, memory.slots.windows))
+    pages, slots = memory.pages, memory.slots
+    keys, values = (_bytes(_positions(pool, holding)) for pool in (pages.keys, pages.values))
+    states, windows = (_bytes(pool[:, holding.slot].clone()) for pool in (slots.states, slots.windows))
     return Exported(holding.length, keys, values, states, windows, _checksum(keys, values, states, windows))
 
 
@@ -78,12 +78,12 @@ def import_sequence(memory: Memory, exported: Exported) -> Holding:
         memory.close(holding)
         raise
     for pool, arrived in ((memory.pages.keys, exported.keys), (memory.pages.values, exported.values)):
-        raw = _raw(pool)
+        rows = _numbers(arrived, pool)
         for place, page in enumerate(holding.pages):
-            part = arrived[:, :, place * PAGE_SIZE : (place + 1) * PAGE_SIZE]
-            raw[:, :, page, : part.shape[2]] = part
-    _raw(memory.slots.states)[:, holding.slot] = exported.states
-    _raw(memory.slots.windows)[:, holding.slot] = exported.windows
+            part = rows[:, :, place * PAGE_SIZE : (place + 1) * PAGE_SIZE]
+            pool[:, :, page, : part.shape[2]] = part
+    memory.slots.states[:, holding.slot] = _numbers(exported.states, memory.slots.states)
+    memory.slots.windows[:, holding.slot] = _numbers(exported.windows, memory.slots.windows)
     return holding
 
 
@@ -99,25 +99,29 @@ def check_exported(memory: Memory, exported: Exported) -> None:
 
 def _shapes(memory: Memory, length: int) -> Iterator[tuple[str, tuple[int, ...]]]:
     for name, pool in (("keys", memory.pages.keys), ("values", memory.pages.values)):
-        n_layers, n_heads, *_, width = _raw(pool).shape
-        yield name, (n_layers, n_heads, length, width)
+        n_layers, n_heads, *_, width = pool.shape
+        yield name, (n_layers, n_heads, length, width * pool.element_size())
     for name, pool in (("states", memory.slots.states), ("windows", memory.slots.windows)):
-        n_layers, _, *rest = _raw(pool).shape
-        yield name, (n_layers, *rest)
+        n_layers, _, *rest, width = pool.shape
+        yield name, (n_layers, *rest, width * pool.element_size())
 
 
-def _positions(pool: Tensor, holding: Holding) -> Bytes:
-    """[layers, heads, length, width] of a pool of pages."""
-    gathered = _raw(pool)[:, :, holding.pages]
-    n_layers, n_heads, n_pages, _, width = gathered.shape
-    rows = gathered.reshape(n_layers, n_heads, n_pages * PAGE_SIZE, width)
-    return np.ascontiguousarray(rows[:, :, : holding.length])
+def _positions(pool: Tensor, holding: Holding) -> Tensor:
+    """[layers, heads, length, head_dim] of a pool of pages, copied."""
+    gathered = pool.index_select(2, torch.tensor(holding.pages, dtype=torch.int64, device=pool.device))
+    return gathered.flatten(2, 3)[:, :, : holding.length]
 
 
-def _raw(pool: Tensor) -> Bytes:
-    """The pool itself, seen as bytes."""
-    raw: Bytes = pool.view(torch.uint8).numpy()
+def _bytes(numbers: Tensor) -> Bytes:
+    raw: Bytes = numbers.cpu().contiguous().view(torch.uint8).numpy()
     return raw
+
+
+def _numbers(arrived: Bytes, pool: Tensor) -> Tensor:
+    """The bytes as the pool's numbers, where the pool is. What comes out of an object store may not be written to."""
+    held = torch.empty(arrived.shape, dtype=torch.uint8)
+    held.numpy()[...] = arrived
+    return held.view(pool.dtype).to(pool.device)
 
 
 def _checksum(*arrays: Bytes) -> int:

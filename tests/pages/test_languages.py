@@ -48,18 +48,19 @@ def choice(page):
     return next(one for one in page.radio if one.label == "Language · Idioma")
 
 
-def test_the_choice_draws_the_page_anew_and_stands_in_the_address_from_then_on(engine):
+def test_a_choice_opens_the_page_anew_and_stands_in_the_address_from_then_on(engine):
     page = opened()
     assert choice(page).value == "en" and "lang" not in page.query_params
-    address, boxes = page.session_state["address"], {one.key for one in page.number_input}
     checked(choice(page).set_value("es").run())
-    assert course.lessons("es")[0].front.title in words(page)
-    assert (page.session_state["address"], {one.key for one in page.number_input}) == (address, boxes)
-    assert page.query_params["lang"] in ("es", ["es"])
-    page.switch_page("../pages/lab.py")
-    checked(page.run())
-    assert "Laboratorio" in words(page)
-    assert page.query_params["lang"] in ("es", ["es"])
+    (script,) = [one.proto.body for one in page.main.get("html") if "location.replace" in one.proto.body]
+    assert f'"{COOKIE}=es; ' in script and '.set("lang", "es")' in script
+    anew = opened(lang="es")
+    assert anew.session_state["address"] == page.session_state["address"]
+    assert course.lessons("es")[0].front.title in words(anew)
+    anew.switch_page("../pages/lab.py")
+    checked(anew.run())
+    assert "Laboratorio" in words(anew)
+    assert anew.query_params["lang"] in ("es", ["es"])
 
 
 def small_page():

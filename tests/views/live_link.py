@@ -37,8 +37,9 @@ class LiveLink:
         return wire.Health("ready")
 
     def submit(
-        self, prompt: str, sampling: Sampling, serving: Serving = wire.DEFAULT_SERVING, lane: str | None = None
-    ) -> str:
+        self, prompt: str, sampling: Sampling, model: str | None = None, serving: Serving = wire.DEFAULT_SERVING,
+        lane: str | None = None,
+    ) -> str:  # fmt: skip
         if self.refuses:
             raise self.refuses
         log = self.engine.submit(Request(prompt, SamplingParams(**msgspec.structs.asdict(sampling)), serving=serving))
@@ -52,6 +53,9 @@ class LiveLink:
     def cancel(self, run_id: str) -> None:
         self.cancelled.append(run_id)
         self.engine.cancel(run_id)
+
+    def names(self) -> list[str]:
+        return list(self.engine.models)
 
     def batch(self) -> list[BatchRow]:
         return self.engine.batch_table()

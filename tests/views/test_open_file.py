@@ -86,7 +86,7 @@ def draw_everything(raw: bytes) -> str | None:
     return None
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_a_changed_record_is_drawn_or_refused_in_a_sentence(data):
     document = data.draw(st.sampled_from([SMALL, OUTSIDE]))
@@ -98,7 +98,7 @@ def test_a_changed_record_is_drawn_or_refused_in_a_sentence(data):
     assert problem is None or (0 < len(problem) < 500 and "Traceback" not in problem)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6), st.binary(max_size=8), st.integers(0, 40))
 def test_a_damaged_file_too(place, noise, cut):
     raw = dumps(story_run(reply=REPLY[:2]))

@@ -67,6 +67,7 @@ def test_a_class_votes_talks_votes_again_and_sees_the_run_that_answers(person, a
     assert not faults(host)
 
     stage = host.context.new_page()
+    stage.set_default_timeout(60_000)
     visit(stage, f"{app.url}{LESSON}?present=1&class={code}")
     ask(first, "The dog ran")
     says(first, "Your prompt runs when the answer is out.")

@@ -2,8 +2,8 @@
  * The flipbook's entry: what the shim in views/flipbook.py calls.
  *
  * `component` is Streamlit's ({data, parentElement, setStateValue}), with
- * data = {run_id, recording, at, reveal, play, base_path, labels, colours}. Streamlit calls again whenever data or theme
- * change, so `update` may be called any number of times.
+ * data = {run_id, recording, at, reveal, play, together, base_path, labels, colours}. Streamlit calls again whenever data
+ * or theme change, so `update` may be called any number of times.
  */
 
 import { Flipbook } from "./instance.js";

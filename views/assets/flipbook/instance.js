@@ -12,6 +12,7 @@ import { Player } from "./player.js";
 import { connectPointer } from "./pointer.js";
 import { Reporter } from "./reporter.js";
 import { sceneKey, sceneOf, sizeOf } from "./scene.js";
+import { join, leave, takeAlong } from "./together.js";
 import { createScore, extend, isOver } from "./score.js";
 import { build } from "./skeleton.js";
 import { RunSocket, logAddress } from "./socket.js";
@@ -63,6 +64,7 @@ export class Flipbook {
   update(component) {
     this.component = component;
     const data = component.data;
+    join(this, data.together);
     const identity = data.recording?.events[0].run_id ?? data.run_id ?? null;
     if (identity !== this.identity) this.start(data, identity);
     this.hidden = data.reveal === false;
@@ -156,6 +158,7 @@ export class Flipbook {
   firstMove(data, at) {
     if (this.glimpse) this.playGlimpse();
     else if (at !== null) this.place(at);
+    else if (data.together) this.place(0);
     else if (this.isLive) this.player.watch();
     else if (data.play) this.player.play();
     else if (!this.isReduced()) Object.assign(this.player, { motion: "sweep", step: 0, progress: 0 });
@@ -185,6 +188,15 @@ export class Flipbook {
   moved() {
     this.reporter.moved();
     if (this.unfolded) this.scrollToCursor();
+    this.dirty();
+    takeAlong(this);
+  }
+
+  /** Another flipbook of the same clock was moved. */
+  goAlong(leader) {
+    this.player.chosen = leader.speed();
+    this.player.joinAt(leader.atNs, leader.isPlaying);
+    this.reporter.moved();
     this.dirty();
   }
 
@@ -272,6 +284,7 @@ export class Flipbook {
   }
 
   destroy() {
+    leave(this);
     this.socket?.close();
     this.reporter?.cancel();
     clearTimeout(this.again);

@@ -98,6 +98,25 @@ export class Player {
     this.lastTick = null;
   }
 
+  /** Play from a moment of the run's own clock, or stand on the pass that was under way then. @param {number} ns */
+  joinAt(ns, isPlaying) {
+    if (this.last < 0) return;
+    const end = this.score.passes[this.last].endNs;
+    if (isPlaying && ns < end) {
+      this.play();
+      this.playNs = ns;
+      this.step = momentAt(this.score, this.playNs).step;
+    } else {
+      Object.assign(this, { motion: "rest", progress: 1, step: momentAt(this.score, ns).step });
+    }
+  }
+
+  /** Where the cursor stands on the run's own clock, ns. */
+  get atNs() {
+    const pass = this.score.passes[this.step];
+    return this.isPlaying && this.speed() !== "even" ? this.playNs : (pass?.endNs ?? 0);
+  }
+
   pause() {
     this.motion = "rest";
     this.progress = 1;

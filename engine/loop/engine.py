@@ -55,6 +55,9 @@ IDLE_S = 0.25
 NOTES_BYTES = 4 << 20
 """Bound on the logits that one run's record holds until someone reads them."""
 
+_tickets = itertools.count(1)
+"""One row of numbers for all engines of a process: a model and its variants stand in one batch table."""
+
 clock = time.perf_counter_ns
 
 _log = logging.getLogger(__name__)
@@ -94,7 +97,6 @@ class Engine:
         self._served = Served()
         self._reserved: Reserved | None = None
         self.steps = StepLog(clock)
-        self._tickets = itertools.count(1)
         self._live: dict[str, LiveRun] = {}
         self._bell = Bell()
         self._idle = IdleJobs()
@@ -325,7 +327,7 @@ class Engine:
             limit = min(limit, len(leg.emitted) + 1)
         return Sequence(
             run_id, tokens, len(prompt_ids), limit, sampling=request.sampling, serving=request.serving,
-            ticket=next(self._tickets), n_refill=exported.length if exported else len(tokens), arrived=exported,
+            ticket=next(_tickets), n_refill=exported.length if exported else len(tokens), arrived=exported,
             in_lane=in_lane,
         )  # fmt: skip
 

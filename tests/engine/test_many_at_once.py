@@ -275,3 +275,11 @@ def test_any_mix_in_a_tiny_pool_leaks_nothing_starves_nobody_and_changes_no_answ
     assert memory.pages.n_free == memory.pages.n_pages
     assert memory.slots.n_free == memory.slots.n_slots
     assert list(memory.holdings) == []
+
+
+def test_a_ticket_is_given_once_whichever_engine_of_the_process_gives_it(model, tokenizer):
+    # A variant in fewer bits is an engine of its own, and its rows stand in the same batch table: with numbers that
+    # each engine counted for itself, a learner was shown somebody else's row as their own.
+    engines = [new_engine(model, tokenizer, Policy()) for _ in range(2)]
+    given = [run.header.ticket for engine in engines for run in serve(engine, [ask("abc", 2), ask("abd", 2)])]
+    assert len(set(given)) == 4

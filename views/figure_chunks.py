@@ -20,10 +20,12 @@ _SEPARATE = 150
 def chunks_figure(run: OutsideRun, theme: Theme) -> Drawn:
     """Arrivals of a run that has at least one chunk."""
     spans = lane_of(run).spans
-    figure = go.Figure([
+    figure = go.Figure(
+        [
             _blocks(spans[1:], "decode", _("between chunks"), theme),
             _blocks(spans[:1], "prefill", _("first chunk"), theme),
-        ])
+        ]
+    )
     styled(figure, theme, height=190)
     figure.update_layout(bargap=0.25, barmode="overlay")
     figure.update_xaxes(title_text=_("ms since the request was sent"), range=[0, spans[-1].end_ns / 1e6 * 1.02])

@@ -19,6 +19,7 @@ from views.safe_text import code_span, plain
 from views.words import _
 
 LOOK_EVERY_S = 1.0
+ENGINE_EVERY_S = 2.0
 
 
 class Fetches:
@@ -52,6 +53,8 @@ def show_fetching() -> None:
     """Below the Lab's form, folded away: which models could come here, and how."""
     names = models_here()
     absent = [name for name in CATALOGUE if name not in names]
+    if not names:
+        st.fragment(_wait_for_engine, run_every=ENGINE_EVERY_S)()
     if not names or not absent:
         return
     with st.expander(_("More models"), icon=":material/download:"):
@@ -83,6 +86,12 @@ def _offer(absent: list[str], last: FetchState | None) -> None:
 
 def _described(name: str) -> str:
     return f"{name}: {CATALOGUE[name].words}"
+
+
+def _wait_for_engine() -> None:
+    """It is starting; when it answers, the page is drawn again, with the models that it has."""
+    if models_here():
+        st.rerun()
 
 
 def _watch() -> None:

@@ -62,7 +62,7 @@ class ClusterEngine:
         self.steps = ClusterSteps(Reading.now().ns, self._tickets)
         self._live: dict[str, _Live] = {}
         self._told: dict[str, Told] = {}
-        self._counts: list[int] = [1 for _ in self._pools]
+        self._counts: list[int] = []
         self._bell = Bell()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="cluster-relay", daemon=True)
@@ -74,8 +74,10 @@ class ClusterEngine:
         return {self.shape.name: self.shape}
 
     @property
-    def condition(self) -> str:
-        """For people: how many engines there are, as of the last time they were asked."""
+    def condition(self) -> str | None:
+        """For people: how many engines there are, as of the last time they were asked; None before that."""
+        if not self._counts:
+            return None
         counted = zip(self._counts, self._pools, strict=True)
         return ", ".join(f"{n} engine{'' if n == 1 else 's'} {pool.purpose}" for n, pool in counted) + "."
 

@@ -55,11 +55,11 @@ class Wanted:
 def run_cluster(wanted: Wanted, *, lifeline: bool = False) -> None:
     """Start, print one JSON line with the address, and stay until stopped. Raises ValueError for people."""
     stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
     if lifeline:
         end_when_cut(stopped.set)
     ray, serve = _ray(wanted)
+    for number in (signal.SIGTERM, signal.SIGINT):  # after Ray, which sets its own
+        signal.signal(number, lambda *_: stopped.set())
     try:
         port = wanted.address.port or _free_port(wanted.address.host)
         _deploy(wanted, port, _gpus(wanted, ray.cluster_resources()))

@@ -1,4 +1,4 @@
-"""A process that only draws, or only asks, never pays for torch."""
+"""A process that only draws, or only asks, never pays for torch; nobody but a cluster pays for Ray."""
 
 import subprocess
 import sys
@@ -19,14 +19,15 @@ FREE = [
     "engine.loop.scheduler",
     "engine.loop.engine",
     "engine.serve.load",
+    "engine.cluster.front",
     "engine.serve.server",
     "engine.__main__",
 ]
 
 
 @pytest.mark.parametrize("module", FREE)
-def test_importing_it_does_not_import_torch(module):
-    code = f"import sys, {module}; sys.exit('torch' in sys.modules)"
+def test_importing_it_does_not_import_torch_or_ray(module):
+    code = f"import sys, {module}; sys.exit('torch' in sys.modules or 'ray' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -69,7 +69,7 @@ def _where_from(first: Chosen, second: Chosen) -> None:
     for side, chosen, column in zip("ab", (first, second), st.columns(2), strict=True):
         with column:
             st.caption(plain(row_of(chosen).facts))
-            evidence_row(chosen.evidence, chosen.source + ".", key=f"compare-{side}")
+            evidence_row(chosen.evidence, chosen.source + ".", key=f"compare-{side}", found=chosen.condition)
 
 
 def _pictures(first: Chosen, second: Chosen) -> None:

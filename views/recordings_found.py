@@ -16,6 +16,7 @@ from engine.account.outside_record import AnyRun, OutsideRun
 from engine.account.record_file import RecordError
 from engine.serve.client import RUN_ID
 from lessons import catalogue
+from views.conditions import Condition, condition
 from views.engine_calls import find_run
 from views.engine_link import engine_link
 from views.evidence import Evidence, source_line, timing_evidence
@@ -46,6 +47,11 @@ class Chosen:
         if self.origin == "file" and self.run.header.evidence == "measured":
             return "elsewhere"
         return timing_evidence(self.run, recorded=self.origin == "example")
+
+    @property
+    def condition(self) -> Condition | None:
+        """Whether it had its engine to itself; None where that cannot be known."""
+        return None if isinstance(self.run, OutsideRun) else condition(self.run)
 
     @property
     def source(self) -> str:

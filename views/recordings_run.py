@@ -35,7 +35,7 @@ def show_run(chosen: Chosen) -> None:
     """The picture as it was, the figures, and the buttons."""
     st.header(plain(begins(chosen.run)), anchor=False)
     st.caption(plain(row_of(chosen).facts))
-    evidence_row(chosen.evidence, chosen.source + ".", key=KEY)
+    evidence_row(chosen.evidence, chosen.source + ".", key=KEY, found=chosen.condition)
     if isinstance(chosen.run, OutsideRun):
         show_outside_run(chosen.run, key=KEY)
     else:

@@ -5,5 +5,6 @@
 
     a run:  front --Ask--> a replica --News, News, ...--> front, which writes the one log that everybody reads
 
-Only `pool`, `replica` and `start` import Ray, and only `replica` an engine that computes.
+Only `replica` imports an engine that computes. Ray is imported there, and elsewhere only in functions that a cluster
+calls; everything that decides what happens to a run (`relay`, `journal`, `share`) does without it.
 """

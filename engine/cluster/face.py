@@ -83,7 +83,9 @@ class ClusterEngine:
 
     @property
     def usage(self) -> Usage:
-        """Pages and slots of all engines together, as they were told last."""
+        """Pages and slots of all engines together, as they were told last; zeros before that."""
+        if not self._told:
+            return Usage(0, 0, 0, 0)
         return Usage(*(sum(column) for column in zip(*(one.usage for one in self._told.values()), strict=True)))
 
     def start(self) -> None:

@@ -9,6 +9,7 @@ import os
 import secrets
 import signal
 import socket
+import sys
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,6 +65,8 @@ def run_cluster(wanted: Wanted, *, lifeline: bool = False) -> None:
         port = wanted.address.port or _free_port(wanted.address.host)
         _deploy(wanted, port, _gpus(wanted, ray.cluster_resources()))
         print(json.dumps({"url": f"http://{wanted.address.host}:{port}"}), flush=True)
+        if wanted.cluster:
+            _warn_if_silent(wanted.address.host, port)
         stopped.wait()
     finally:
         # Of somebody else's cluster only what is ours.
@@ -136,6 +139,18 @@ def _deploy(wanted: Wanted, port: int, gpus: float) -> None:
         serve.run(app, name=APP, route_prefix="/")
     except RuntimeError as failed:
         raise ValueError(f"The engines could not be started: {failed}") from None
+
+
+def _warn_if_silent(host: str, port: int) -> None:
+    """Ray Serve takes its address from whoever starts it first on a cluster, and listens on the head node."""
+    try:
+        socket.create_connection((host, port), timeout=3).close()
+    except OSError:
+        print(
+            f"From here nothing answers at {host}:{port}. Ray Serve listens on the cluster's head node, and if it ran "
+            "before, at the address that it had then.",
+            file=sys.stderr,
+        )
 
 
 def _cpus(wanted: Wanted) -> float:

@@ -62,7 +62,8 @@ def take(browser: Browser, url: str, theme: str, width: int, height: int) -> Non
     run_in_lab(page, "Once upon a time, there was a little girl named", 200)
     wait_for_end(page)
     picture("lab-whole", whole=True)
-    for name in ("course", "classroom", "serving", "kernels", "method", *(one.slug for one in catalogue.lessons()[1:])):
+    lessons = [one.slug for one in catalogue.lessons()[1:]]
+    for name in ("course", "classroom", "compare", "recordings", "serving", "kernels", "method", *lessons):
         visit(page, f"{url}/{name}")
         page.wait_for_timeout(2_500)
         picture(f"{name}-whole", whole=True)

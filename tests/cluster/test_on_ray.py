@@ -138,7 +138,7 @@ def test_without_the_token_nobody_comes_in_and_nothing_listens_beyond_loopback(c
 
 
 def test_an_engine_killed_in_mid_run_is_replaced_and_no_token_is_lost(client, process, alone):
-    sampling = Sampling(temperature=1.0, seed=11, max_new_tokens=1000, ignore_eos=True)
+    sampling = Sampling(temperature=1.0, seed=11, max_new_tokens=600, ignore_eos=True)
     run_id = client.submit(PROMPT, sampling)
     receivers = []
     for event in client.events(run_id):

@@ -102,12 +102,15 @@ def open_revealed(lesson: Lesson, scene: Scene, found: Here) -> None:
     """On the stage: open what has been revealed since, here or in another window, and answer it by a run."""
     for block in lesson.named("predict"):
         key = (lesson.slug, block.argument)
-        told = attempts.last(*key)
-        if found.phase(key) != "revealed" or (told and told.at.timestamp() >= found.one.began):
+        if found.phase(key) != "revealed":
             continue
-        attempts.keep(*key, None)
-        if any(run.value("asks") == block.argument for run in lesson.named("run")):
-            run_it_now(lesson, block, scene)
+        led_to = any(run.value("asks") == block.argument for run in lesson.named("run"))
+        ran = led_to and run_it_now(lesson, block, scene)
+        told = attempts.last(*key)
+        if told is None or told.at.timestamp() < found.one.began:
+            attempts.keep(*key, None)
+        elif not ran:
+            continue
         st.rerun()
 
 
@@ -122,9 +125,9 @@ def run_it_now(lesson: Lesson, block: Block, scene: Scene) -> bool:
     key = (lesson.slug, f"{block.argument} {found.one.code}")
     if key in done:
         return False
-    done.add(key)
     keep_waiting(scene.page, lesson)
     begin_pending(scene.page, lesson)
+    done.add(key)  # only now: a script run that is interrupted before has not done it
     return True
 
 

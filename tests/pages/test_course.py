@@ -148,7 +148,7 @@ def test_a_wrong_choice_meets_its_card_and_stays_in_the_address(engine, course):
     assert "The formula says" in said and "1,536 tokens" in said
     assert page.query_params["guess"] == "larger:cache" and not page.success
     again = course(FORMULA, guess="larger:cache")
-    assert not again.radio and "**“State is tiny”**" in words(again)
+    assert not again.main.radio and "**“State is tiny”**" in words(again)
 
 
 def test_a_right_choice_is_told_so(engine, course):

@@ -82,7 +82,7 @@ def test_ones_own_runs_are_listed_newest_first_and_nobody_elses(link):
 def test_a_run_is_opened_by_its_id_alone_and_only_its_owner_may_delete_it(link):
     theirs = keep(link, story_run(), 7, owner="somebody")
     site = page(RECORDINGS, run=theirs)
-    assert "measured here" in words(site) and not [one for one in site.button if "Delete" in one.label]
+    assert "measured alone" in words(site) and not [one for one in site.button if "Delete" in one.label]
     (shared,) = [one.value for one in site.code if "run=" in one.value]
     assert shared.endswith(f"run={theirs}") and "Once" not in shared
     assert any(metric.label == "Time to first token" and metric.value == "6.50 ms" for metric in site.metric)
@@ -185,4 +185,4 @@ def test_a_run_from_outside_beside_one_of_ours_leaves_blank_what_is_not_known(li
     assert table["Time to first token"] == ("6.50 ms", "100 ms", "+93.5 ms", "× 15.4")
     assert table["Passes"] == ("10", "", "", "") and table["Inter-token latency, p50"][1] == ""
     said = words(site)
-    assert "measured here" in said and "from outside" in said
+    assert "measured alone" in said and "from outside" in said

@@ -38,7 +38,7 @@ export class Words {
     return word[this.plural.select(n)] ?? word.other;
   }
 
-  /** Why a run failed or is not there: by its code where the page's language has words for it, else the engine's own. */
+  /** Why a run failed or is not there: by its code if the page's language has words for it, else the engine's own. */
   fault({ code, message }) {
     return this.labels[`fault_${code}`] ? this.say(`fault_${code}`, { message }) : message;
   }

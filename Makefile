@@ -14,7 +14,7 @@ run: $(VENV)/.installed
 	@$(BIN)/python -m streamlit run app.py --server.port $(PORT)
 
 test: lint browser
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/.test-installed
 	$(BIN)/ruff check .
@@ -44,7 +44,7 @@ $(VENV)/.installed: requirements.txt | $(VENV)/bin/python
 	@$(BIN)/python -m kernels.build
 	@touch $@
 
-$(VENV)/.test-installed: requirements-test.txt $(VENV)/.installed
+$(VENV)/.test-installed: requirements-test.txt requirements-cluster.txt $(VENV)/.installed
 	$(PIP) install --quiet -r requirements-test.txt
 	@touch $@
 

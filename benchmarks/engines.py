@@ -252,7 +252,7 @@ def _spread(one: dict[str, Any]) -> str:
 
 
 def _rows_table(result: dict[str, Any]) -> Table:
-    table = Table(title="Ratios of the medians, with the lowest and the highest of the rounds", title_justify="left")
+    table = Table(title="How many times as fast, by medians; lowest and highest of the rounds", title_justify="left")
     for name in ("what", "value", "lowest", "highest", "wanted", ""):
         table.add_column(name, justify="left" if name in ("what", "") else "right")
     for row in result["rows"]:

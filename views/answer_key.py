@@ -61,7 +61,7 @@ def _recording_line(recorded: RecordedLesson) -> str:
 def _question(block: Block, recorded: RecordedLesson) -> Iterator[str]:
     question = Question.of(block)
     values = {**recorded.values, **question.given}
-    kind = _("Guess") if block.name == "predict" else _("Check")
+    kind = _("Guess") if block.name == "predict" else _("Check question")
     yield f"{kind}: {question.id}"
     yield filled(question.text, values)
     if question.options:

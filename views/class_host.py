@@ -134,7 +134,7 @@ def _class_list(one: Class) -> None:
     n = len(learners)
     st.header(ngettext("{n} learner", "{n} learners", n).format(n=n), anchor=False)
     if not learners:
-        st.caption(_("Nobody has joined yet."))
+        st.caption(_("Nobody has joined yet. Show the code: learners type it on this page, or open the address."))
         return
     st.dataframe(pd.DataFrame(class_table(learners)), hide_index=True, width="stretch", key="class-learners")
 

@@ -12,6 +12,7 @@ from lessons.filters import significant
 from views.engine_words import endings, told
 from views.figure_steps import MOST_ROWS, steps_figure
 from views.figure_style import show
+from views.open_file import MAX_MEGABYTES
 from views.safe_text import plain
 from views.service_panels import first_tokens, gaps, show_cards
 from views.theme import current_theme
@@ -35,7 +36,9 @@ def show_replay() -> None:
             "machine, or send it to a running server: {command}"
         ).format(command="`python -m engine load --workload FILE --url ADDRESS`")
     )
-    file = st.file_uploader(_("A class saved as a workload"), type=["json"], key=f"{_KEY}-file")
+    file = st.file_uploader(
+        _("A class saved as a workload"), type=["json"], max_upload_size=MAX_MEGABYTES, key=f"{_KEY}-file"
+    )
     if file is None:
         return
     try:

@@ -25,7 +25,8 @@ MOST_NAMES = 60
 
 _STYLE = """
 <style>
-.ts-code { font: 700 clamp(3rem, 16vw, 22rem)/1.05 ui-monospace, monospace; white-space: nowrap; margin: 0; }
+.ts-code { font: 700 clamp(3rem, 16vw, 22rem)/1.05 ui-monospace, monospace; white-space: nowrap; margin: 0;
+  word-spacing: -0.3em; }
 .ts-address { font-size: clamp(1rem, 2vw, 2.4rem); margin: 0; overflow-wrap: anywhere; }
 </style>
 """

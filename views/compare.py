@@ -22,7 +22,7 @@ from views.outside_result import show_outside_run
 from views.recordings_found import Chosen
 from views.recordings_rows import row_of
 from views.safe_text import plain
-from views.site import lab_page, recordings_page
+from views.site import compare_page, lab_page, recordings_page
 from views.theme import current_theme
 from views.words import _
 
@@ -60,6 +60,9 @@ def _what_to_do() -> None:
         )
     )
     with st.container(horizontal=True):
+        example = {"a": "example.story-cached", "b": "example.story-recomputed"}
+        label = _("See an example: with and without a cache")
+        st.page_link(compare_page(), label=label, icon=":material/compare_arrows:", query_params=example)
         st.page_link(lab_page(), label=_("Run something in the Lab"), icon=":material/tune:")
         st.page_link(recordings_page(), label=_("Open a file"), icon=":material/folder_open:")
 

@@ -23,8 +23,8 @@ def show_course() -> None:
         + _("{n} lessons, about {minutes} minutes in all.").format(n=len(every), minutes=minutes)
     )
     for lesson in every:
-        with st.container(border=True, gap="xsmall", key=f"course-{lesson.slug}"):
-            st.page_link(lesson_page(lesson))
+        with st.container(border=True, gap=None, key=f"course-{lesson.slug}"):
+            st.page_link(lesson_page(lesson), label=f"**{lesson.number} · {lesson.front.title}**")
             st.markdown(lesson.front.question)
             about = _("about {minutes} minutes").format(minutes=lesson.front.minutes)
             st.caption(f"{about} · {progress(lesson)}")

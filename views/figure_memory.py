@@ -23,13 +23,16 @@ def memory_figure(run: Run, theme: Theme) -> Drawn:
     unit, size = next((unit, size) for unit, size in UNITS if top >= size)
     figure = go.Figure()
     _add_kv(figure, run, theme, last, size)
+    _label_run(figure, run, theme, last, size, top)
     if state:
         _add_line(figure, [0, last], [state / size] * 2, COLOURS[theme]["state"], name="state", dash="solid")
         label = _("state: {size}, fixed").format(size=binary_bytes(state))
-        _label(figure, last * 0.01, state / size, label, COLOURS[theme]["state"], anchor="left", yshift=12)
-    styled(figure, theme, height=300)
+        early = crossover is not None and crossover < last * 0.55  # the cache's line then crosses the left end
+        at, anchor = (last * 0.99, "right") if early else (last * 0.01, "left")
+        _label(figure, at, state / size, label, COLOURS[theme]["state"], anchor=anchor, yshift=12)
+    styled(figure, theme, height=340)
     if crossover is not None and crossover <= last:
-        _mark_crossover(figure, crossover, cost.kv_bytes(shape, crossover) / size, theme)
+        _mark_crossover(figure, crossover, cost.kv_bytes(shape, crossover) / size, theme, last, held)
     figure.update_xaxes(title_text=_("tokens held"), range=[0, last])
     figure.update_yaxes(title_text=unit, range=[0, top / size * 1.12])
     return Drawn(
@@ -66,16 +69,27 @@ def _add_kv(figure: go.Figure, run: Run, theme: Theme, last: int, size: int) -> 
             hovertemplate="%{x} · %{y:.1f}<extra></extra>",
         )
     )  # fmt: skip
-    here = _("this run: {size}<br>at {n} tokens").format(
-        n=f"{positions[-1]:,}", size=binary_bytes(run.passes[-1].kv_bytes_held)
-    )
-    if positions[-1] < last / 2:
-        _point_at(figure, positions[-1], kept[-1], here, colour, right_px=8, up_px=128, anchor="left")
+
+
+def _label_run(figure: go.Figure, run: Run, theme: Theme, last: int, size: int, top: float) -> None:
+    """Where this run ended, in words beside its point: off the lines and their labels, on a phone, too."""
+    end, colour = run.passes[-1], COLOURS[theme]["kv"]
+    at, height = end.positions_held, end.kv_bytes_held / size
+    here = _("this run: {size}<br>at {n} tokens").format(n=f"{at:,}", size=binary_bytes(end.kv_bytes_held))
+    if at > last * 0.75:
+        _label(figure, at, height, here, colour, anchor="right", xshift=-12, yshift=24)
+    elif at > last * 0.6:
+        _label(figure, last, height, here, colour, anchor="right", yshift=-34)
+    elif end.kv_bytes_held > top * 0.13:
+        _label(figure, at, height, here, colour, anchor="left", xshift=14, yshift=-16)
     else:
-        _label(figure, positions[-1], kept[-1], here, colour, anchor="right", xshift=-12, yshift=14)
+        _point_at(figure, at, height, here, colour, right_px=8, up_px=118, anchor="left")
 
 
-def _mark_crossover(figure: go.Figure, position: int, height: float, theme: Theme) -> None:
+def _mark_crossover(
+    figure: go.Figure, position: int, height: float, theme: Theme, last: int, held: int
+) -> None:
+    """The circle, and its words on the side of the lines that the words of the run leave free."""
     figure.add_trace(
         go.Scatter(
             x=[position], y=[height], mode="markers", name="crossover",
@@ -84,7 +98,12 @@ def _mark_crossover(figure: go.Figure, position: int, height: float, theme: Them
         )
     )  # fmt: skip
     label = _("equal at {n} tokens").format(n=f"{position:,}")
-    _point_at(figure, position, height, label, FAINT[theme], right_px=6, up_px=-118, anchor="right")
+    if held <= position:
+        _point_at(figure, position, height, label, FAINT[theme], right_px=6, up_px=44, anchor="right")
+    elif position > last * 0.4:
+        _point_at(figure, position, height, label, FAINT[theme], right_px=-50, up_px=-64, anchor="left")
+    else:
+        _point_at(figure, position, height, label, FAINT[theme], right_px=14, up_px=-20, anchor="left")
 
 
 def _add_line(figure: go.Figure, x: list[int], y: list[float], colour: str, *, name: str, dash: str) -> None:

@@ -30,7 +30,7 @@ def passes_figure(run: Run, theme: Theme, *, recorded: bool) -> Drawn:
         figure.add_trace(_blocks(run.passes, phase, theme))
     styled(figure, theme, height=210)
     end_ms = run.passes[-1].end_ns / 1e6
-    figure.update_layout(bargap=0.25, barmode="overlay")
+    figure.update_layout(bargap=0.25, barmode="overlay", uniformtext={"minsize": 11, "mode": "hide"})
     figure.update_xaxes(title_text=_("ms since the request arrived"), range=[0, end_ms * 1.02])
     figure.update_yaxes(showgrid=False, tickfont_size=14)
     _mark_first_token(figure, run, theme)

@@ -18,7 +18,6 @@ _CHOSEN, _WISH, _WIDGET = "language.chosen", "language.wish", "language.choice"
 
 # Streamlit writes lang="en" into every page; a screen reader would read Spanish with an English voice.
 _IN_DOCUMENT = """
-<style>.st-key-document-language {{ display: none; }}</style>
 <script>document.documentElement.lang = "{language}"; {and_then}</script>
 """
 # Boxes that are on the page already know their choices by the words of the old language, so the page is opened anew:
@@ -63,7 +62,7 @@ def choose() -> None:
     st.session_state[_WIDGET] = language()
     st.radio(
         "Language · Idioma", list(LANGUAGES), format_func=LANGUAGES.__getitem__, key=_WIDGET, horizontal=True,
-        on_change=_chosen,
+        label_visibility="collapsed", on_change=_chosen,
     )  # fmt: skip
 
 

@@ -29,6 +29,7 @@ def enter() -> None:
 
 language.settle()
 st.set_page_config(page_title="Two Speeds", page_icon="🎞️", layout="wide", initial_sidebar_state=270)
+st.html(ROOT / "views" / "assets" / "frame.css")
 presented = presenting.mode() is not None
 if not presented:
     st.logo(ROOT / "views" / "assets" / "logo.svg", size="medium")

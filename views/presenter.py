@@ -38,17 +38,17 @@ _CSS = """
 .bar[hidden] { display: none; }
 [data-role=stage] .bar {
   position: fixed; left: 1rem; bottom: 0.6rem; z-index: 10; box-sizing: border-box; max-width: calc(100vw - 2rem);
-  font-size: 0.7rem;
+  padding-block: 0.25rem; font-size: 0.65rem;
 }
-[data-role=stage] :is(button, a) { min-height: 1.6rem; line-height: 1.2rem; }
 button, a {
   min-height: 2.2rem; padding: 0.2rem 0.9rem; border: 1px solid var(--st-text-color); border-radius: 0.4rem;
   background: none; color: inherit; font: inherit; line-height: 2rem; text-decoration: none; cursor: pointer;
 }
+[data-role=stage] :is(button, a) { min-height: max(24px, 1.4rem); padding-block: 0; line-height: 1.2rem; }
 button[aria-disabled=true] { opacity: 0.75; border-style: dashed; cursor: default; }
 button[aria-pressed=true] { background: var(--st-text-color); color: var(--st-background-color); }
 button:focus-visible, a:focus-visible { outline: 3px solid var(--st-link-color); outline-offset: 2px; }
-a { border-color: transparent; text-decoration: underline; }
+a { display: inline-flex; align-items: center; border-color: transparent; text-decoration: underline; }
 .said { position: absolute; width: 1px; height: 1px; margin: 0; overflow: hidden; clip-path: inset(50%); }
 .said.seen {
   position: fixed; top: 0.8rem; right: 1rem; width: auto; height: auto; clip-path: none; z-index: 10;

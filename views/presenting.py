@@ -29,7 +29,7 @@ _LEFT_OUT = frozenset({"notes", "sources", "card"})
 # Everything on a page is measured in rem, so one size enlarges it all; the bar at the foot must cover nothing.
 _LARGE = """
 <style>
-html { font-size: clamp(18px, 1.65vw, 34px) !important; }
+html { font-size: clamp(18px, 1.65vw, 34px) !important; --ts-foot: 2.8rem; }
 [data-testid=stHeader] { display: none; }
 [data-testid=stMainBlockContainer] { padding-top: 1.5rem; padding-bottom: 5rem; }
 html[data-ts-blank] [data-testid=stMain] :is(%(texts)s),

@@ -17,6 +17,9 @@ from views.prose import filled, show_prose
 from views.scene import Scene
 from views.words import _
 
+_SHORT = 10
+"""Characters of a value that fit into half the width of a phone."""
+
 
 def committed(lesson: Lesson, question: str) -> bool:
     """Whether a guess has been made, or the learner has chosen to go on without one, and no class still votes on it."""
@@ -60,13 +63,20 @@ def show_comparison(lesson: Lesson, block: Block, scene: Scene, *, own: bool = T
         return
     values = scene.values
     right = right_value(question, values)
-    with st.grid(2, min_column_width=150):
+    with st.grid(2, min_column_width=_room(question, guess, right, values)):
         if own:
             _beside(_("You said"), question, guess, values, otherwise=_("no guess"))
         _beside(question.outcome or _("The model ran"), question, right, values, otherwise=_(UNKNOWN))
     if guess is not None and right is not None:
         _judge(lesson, question, guess, values)
     show_prose(block.body, values, f"{lesson.slug}-compare-{question.id}")
+
+
+def _room(question: Question, guess: Value, right: Value, values: Mapping[str, Value]) -> int:
+    """How narrow, in px, the two cards may get beside each other: a metric cuts a value that is longer than its card."""
+    shown = [written_answer(question, one, values) for one in (guess, right) if one is not None]
+    fits = bool(question.options) or all(len(one) <= _SHORT for one in shown)
+    return 150 if fits else 240
 
 
 def asks_the_run(question: Question) -> bool:

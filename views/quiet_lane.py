@@ -24,9 +24,14 @@ SECONDS = (30, 60, wire.MAX_RESERVED_S)
 LOOK_EVERY_S, IDLE_EVERY_S = 1.0, 4.0
 
 
+def is_reserved() -> bool:
+    """Whether the engine works for one person only just now."""
+    return _reserved_until() is not None
+
+
 def quiet_lane_controls(key: str = "quiet-lane") -> None:
     """For a teacher: reserve the engine, see until when, give it back. For others: why they wait, while they do."""
-    reserved = _reserved_until() is not None
+    reserved = is_reserved()
     # What changes that draws the whole page again, with another interval.
     st.fragment(_draw, run_every=LOOK_EVERY_S if reserved else IDLE_EVERY_S, key=key)(key, reserved)
 

@@ -107,6 +107,6 @@ def _list(rows: Sequence[Row], key: str) -> None:
     """One link a run, with its figures under it."""
     with st.container(gap="xsmall", key=f"recordings-{key}"):
         for row in rows:
-            with st.container(border=True, gap=None, key=f"recording-{row.ref}"):
+            with st.container(border=True, gap="xxsmall", key=f"recording-{row.ref}"):
                 st.page_link(recordings_page(), label=plain(row.begins), query_params={OPEN: row.ref})
                 st.caption(plain(row.facts))

@@ -90,8 +90,15 @@ def example(name: str) -> AnyRun | None:
 
 
 def example_refs() -> list[str]:
-    """Every recording of the lessons, by name."""
-    return [f"example.{path.stem}" for path in sorted(catalogue.RECORDINGS.glob("*.json"))]
+    """Every recording of the lessons, in the order of the course."""
+    names = [path.stem for path in sorted(catalogue.RECORDINGS.glob("*.json"))]
+    return [f"example.{name}" for name in sorted(names, key=lambda name: (not lessons_of(name), lessons_of(name)))]
+
+
+def lessons_of(name: str) -> list[int]:
+    """The numbers of the lessons that show a recording."""
+    every = catalogue.lessons()
+    return [one.number for one in every if name in (one.front.recording, one.front.other_recording)]
 
 
 def file_refs() -> list[str]:

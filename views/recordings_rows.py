@@ -14,7 +14,7 @@ from engine.account.outside_timings import outside_timings
 from engine.account.record import End, Error, Serving
 from lessons.filters import milliseconds, significant
 from views.conditions import condition
-from views.recordings_found import Chosen
+from views.recordings_found import Chosen, lessons_of
 from views.safe_text import one_line
 from views.words import _, ngettext
 
@@ -35,11 +35,13 @@ class Row:
     tokens_per_s: float | None
     notes: tuple[str, ...]
     """How it was served, in whose company, how it ended: as far as that is worth a word."""
+    lessons: tuple[str, ...] = ()
+    """Which lessons show it, in words, if any does."""
 
     @property
     def facts(self) -> str:
         """Everything but the prompt, as one line of plain text."""
-        told = [self.when, one_line(self.model)]
+        told = [*self.lessons, self.when, one_line(self.model)]
         if self.passes is not None:
             told.append(ngettext("{n} pass", "{n} passes", self.passes).format(n=self.passes))
         if self.ttft_ns is not None:
@@ -60,7 +62,8 @@ def row_of(chosen: Chosen) -> Row:
     told = timings(run)
     found = condition(run)
     notes = (*served(run.header.serving), *([found.label] if found else []), *_ending(run))
-    return Row(*common, run.header.model.name, told.n_passes, told.ttft_ns, told.output_tokens_per_s, notes)
+    figures = (told.n_passes, told.ttft_ns, told.output_tokens_per_s)
+    return Row(*common, run.header.model.name, *figures, notes, _shown_in(chosen))
 
 
 def begins(run: AnyRun) -> str:
@@ -90,6 +93,13 @@ def served(serving: Serving) -> list[str]:
     if serving.weights is not None:
         told.append(_("weights in {format}").format(format=serving.weights))
     return told
+
+
+def _shown_in(chosen: Chosen) -> tuple[str, ...]:
+    numbers = lessons_of(chosen.ref.removeprefix("example.")) if chosen.origin == "example" else []
+    if not numbers:
+        return ()
+    return (ngettext("lesson {each}", "lessons {each}", len(numbers)).format(each=", ".join(map(str, numbers))),)
 
 
 def _ending(run: AnyRun) -> list[str]:

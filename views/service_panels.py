@@ -11,7 +11,7 @@ from views.evidence import Evidence
 from views.figure_percentiles import Panel, percentiles_figure
 from views.figure_style import Drawn
 from views.palette import Theme
-from views.words import N_, _
+from views.words import N_, _, ngettext
 
 
 def range_in_words(bucket: Bucket) -> str:
@@ -80,8 +80,9 @@ def show_cards(report: ServiceReport, key: str) -> None:
     served = _("within {ttft} and {tpot} a token").format(
         ttft=milliseconds(limits.ttft_ns), tpot=milliseconds(limits.tpot_ns)
     )
+    over = ngettext("over {n} request", "over {n} requests", found.ttft_ns.n)
     cards = [
-        (_("Mean time to first token"), _ms(found.ttft_ns.mean), _("over {n} requests").format(n=found.ttft_ns.n)),
+        (_("Mean time to first token"), _ms(found.ttft_ns.mean), over.format(n=found.ttft_ns.n)),
         (_("Half of them within"), _ms(found.ttft_ns.p50), _("p50")),
         (_("99 of 100 within"), _ms(found.ttft_ns.p99), _("p99")),
         (_("The worst of all"), _ms(worst.worst_ttft_ns), _("nobody's mean")),

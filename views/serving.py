@@ -14,7 +14,7 @@ from views.engine_words import endings, told
 from views.figure_steps import MOST_ROWS, steps_figure
 from views.figure_style import show
 from views.live_batch import show_live
-from views.quiet_lane import quiet_lane_controls
+from views.quiet_lane import is_reserved, quiet_lane_controls
 from views.service_panels import first_tokens, gaps, show_cards
 from views.theme import current_theme
 from views.what_if_load import playback_of
@@ -30,8 +30,12 @@ def show_serving() -> None:
     st.title(_("Serving"), anchor=False)
     st.markdown(_("One engine, many requests: who takes part in each step, how long people wait, and what if."))
     st.header(_("Now"), anchor="now")
-    quiet_lane_controls()
+    reserved = is_reserved()
+    if reserved:  # why nothing moves stands first; the offer to reserve comes after what most people are here for
+        quiet_lane_controls()
     show_live()
+    if not reserved:
+        quiet_lane_controls()
     st.header(_("The last ten minutes"), anchor="lately")
     st.fragment(_lately, key="serving-lately")()
     st.header(_("What if"), anchor="what-if")

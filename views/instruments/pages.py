@@ -108,10 +108,13 @@ def _told(table: Table, shape: ModelShape) -> str:
     ]  # fmt: skip
     if table.saved_pages:
         lines.append(_("Sharing saves {n} pages.").format(n=table.saved_pages))
+    fits = _whole_contexts(table, shape)
     lines.append(
-        _("With room for a whole context of {context} positions each, {fits} would fit.").format(
-            context=f"{shape.context_length:,}", fits=_whole_contexts(table, shape)
-        )
+        ngettext(
+            "With room for a whole context of {context} positions each, {fits} would fit.",
+            "With room for a whole context of {context} positions each, {fits} would fit.",
+            fits,
+        ).format(context=f"{shape.context_length:,}", fits=fits)
     )
     return " ".join(lines)
 

@@ -37,7 +37,7 @@ export class Flipbook {
     this.hoverColumn = -1;
     this.frameRequest = 0;
     this.width = root.clientWidth;
-    this.unit = unitFor(this.width);
+    this.unit = this.unitNow();
     this.connectControls();
     this.observer = new ResizeObserver(() => this.resize());
     this.observer.observe(root);
@@ -230,8 +230,12 @@ export class Flipbook {
   resize() {
     if (this.root.clientWidth === this.width) return;
     this.width = this.root.clientWidth;
-    this.unit = unitFor(this.width);
+    this.unit = this.unitNow();
     this.dirty();
+  }
+
+  unitNow() {
+    return unitFor(this.width, parseFloat(getComputedStyle(document.documentElement).fontSize));
   }
 
   /** Draw at the next frame. */

@@ -33,9 +33,12 @@ const WIDEST_PITCH = 46;
 const HEAD_KEPT = 3;
 export const PART_GAP = 12;
 
-/** How much larger than on a desk to draw, for a component of this width. @param {number} width */
-export function unitFor(width) {
-  return Math.min(1.45, Math.max(1, width / 1360));
+/**
+ * How much larger than on a desk to draw. On a stage, where the page's own type is large, sooner.
+ * @param {number} width  of the component @param {number} type  the page's root font size, in pixels
+ */
+export function unitFor(width, type = 16) {
+  return Math.min(1.45, Math.max(1, width / (type > 22 ? 1100 : 1360)));
 }
 
 /**

@@ -1,4 +1,5 @@
-"""What every test may rely on: the same random numbers each time, one torch thread, and NaN in unwritten memory."""
+"""What every test may rely on: the same random numbers each time, one torch thread, NaN in unwritten memory, no
+deadlines."""
 
 from __future__ import annotations
 
@@ -8,6 +9,11 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+# An example that takes long says that the machine is busy, and nothing about the code.
+settings.register_profile("house", deadline=None)
+settings.load_profile("house")
 
 # Before anything imports torch. On a busy machine two threads wait for each other at the end of every product.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

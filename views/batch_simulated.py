@@ -99,7 +99,7 @@ def _heading(policy: Policy) -> str:
 
 def _choose(asked: Chosen, key: str) -> Chosen:
     """The widgets, at first as the lesson has it."""
-    with st.grid(3, min_column_width=170, gap="small"):
+    with st.grid(3, min_column_width=200, gap="small"):
         first, second = (
             st.selectbox(
                 label, POLICY_NAMES, POLICY_NAMES.index(name), format_func=POLICY_WORDS.__getitem__, key=f"{key}-{of}"

@@ -92,7 +92,7 @@ def _played(workload: Workload) -> None:
 
 def _choose() -> tuple[Chosen, float]:
     """What serves the class, and how fast it is played."""
-    with st.grid(3, min_column_width=170, gap="small"):
+    with st.grid(3, min_column_width=200, gap="small"):
         shape, machine = choose_model(Chosen().shape, _KEY), choose_machine(Chosen().machine, _KEY)
         policy: PolicyName = st.selectbox(
             _("Policy"), POLICY_NAMES, format_func=POLICY_WORDS.__getitem__, key=f"{_KEY}-policy"

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from engine.account.outside_record import OutsideRun
@@ -99,7 +98,7 @@ def _asked(first: Chosen, second: Chosen) -> None:
         return
     one, other = _names()
     names, ones, others = zip(*differences, strict=True)
-    st.dataframe(pd.DataFrame({_("setting"): names, one: ones, other: others}), hide_index=True, width="stretch")
+    st.table({_("setting"): names, one: ones, other: others}, border="horizontal", hide_index=True)
 
 
 def _clock(first: Chosen, second: Chosen) -> None:
@@ -125,7 +124,8 @@ def _figures(first: Chosen, second: Chosen) -> None:
     columns = (one, other, _("second − first"), _("second ÷ first"))
     table = {_("figure"): [row.name for row in rows]}
     table |= {name: [row[place] for row in cells] for place, name in enumerate(columns)}
-    st.dataframe(pd.DataFrame(table), hide_index=True, width="stretch", height="content")
+    # A table of the page: its words wrap, where the cells of a data frame would be cut on a phone.
+    st.table(table, border="horizontal", hide_index=True)
     st.caption(_("Blank: not known. Times are as each run's own evidence says; differences and ratios are computed."))
 
 

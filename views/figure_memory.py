@@ -86,9 +86,7 @@ def _label_run(figure: go.Figure, run: Run, theme: Theme, last: int, size: int, 
         _point_at(figure, at, height, here, colour, right_px=8, up_px=118, anchor="left")
 
 
-def _mark_crossover(
-    figure: go.Figure, position: int, height: float, theme: Theme, last: int, held: int
-) -> None:
+def _mark_crossover(figure: go.Figure, position: int, height: float, theme: Theme, last: int, held: int) -> None:
     """The circle, and its words on the side of the lines that the words of the run leave free."""
     figure.add_trace(
         go.Scatter(

@@ -38,7 +38,7 @@ def percentiles_figure(
     panels = [panel._replace(rows=[row for row in panel.rows if row[1].n]) for panel in panels]
     panels = [panel for panel in panels if panel.rows]
     sizes = [ROW_PX * len(panel.rows) + 16 for panel in panels]
-    height = 100 + sum(size + 84 for size in sizes)
+    height = 122 + sum(size + 84 for size in sizes)
     figure = make_subplots(
         rows=len(panels), cols=1, row_heights=sizes, vertical_spacing=min(0.4, 100 / height),
         subplot_titles=[panel.title for panel in panels],
@@ -48,7 +48,7 @@ def percentiles_figure(
     for place, panel in enumerate(panels, start=1):
         _draw(figure, panel, place, theme, span)
     figure.update_layout(
-        showlegend=True, margin_t=76,
+        showlegend=True, margin_t=98,  # on a phone the legend takes two lines
         legend={
             "orientation": "h", "x": 0, "xref": "container", "y": 1, "yref": "container", "yanchor": "top",
             "itemclick": False, "font": {"size": 13},

@@ -17,6 +17,7 @@ from engine.account.record import Phase
 from views.conditions import Condition
 from views.evidence import Evidence, evidence_row
 from views.palette import Theme
+from views.staged_figure import staged
 from views.words import _
 
 TEXT: dict[Theme, str] = {"light": "#0f172a", "dark": "#e8ecf8"}
@@ -82,7 +83,7 @@ def show(drawn: Drawn, *, key: str) -> None:
     """Put a figure on the page with its title, evidence and table."""
     st.subheader(drawn.title, anchor=False)
     st.plotly_chart(
-        drawn.figure, theme=None, width="stretch", key=f"plot-{key}", alt=drawn.description,
+        staged(drawn.figure), theme=None, width="stretch", key=f"plot-{key}", alt=drawn.description,
         config={"displayModeBar": False, "responsive": True},
     )  # fmt: skip
     if drawn.note:

@@ -107,7 +107,7 @@ def _models() -> list[ModelShape]:
 def _software() -> None:
     rows = [(name, *_version_and_licence(name)) for name in PACKAGES]
     columns = [_("package"), _("version"), _("licence")]
-    st.dataframe(pd.DataFrame(rows, columns=columns), hide_index=True, height="content")
+    st.table(pd.DataFrame(rows, columns=columns), border="horizontal", hide_index=True)
     st.markdown(_("Two Speeds itself is under the Apache License 2.0. The model card names the training texts."))
 
 

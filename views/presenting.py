@@ -32,6 +32,7 @@ _LARGE = """
 html { font-size: clamp(18px, 1.65vw, 34px) !important; --ts-foot: 2.8rem; }
 [data-testid=stHeader] { display: none; }
 [data-testid=stMainBlockContainer] { padding-top: 1.5rem; padding-bottom: 5rem; }
+[data-testid=stForm] [data-testid=stElementContainer]:has(> [data-testid=stNumberInput]) { min-width: 12rem; }
 html[data-ts-blank] [data-testid=stMain] :is(%(texts)s),
 html[data-ts-blank] [data-testid=stMain] :is(%(texts)s) * { visibility: hidden; }
 </style>

@@ -92,7 +92,7 @@ def _report(setup: Setup, limits: Limits) -> ServiceReport:
 def choose(asked: Chosen, key: str) -> Chosen:
     """The form, at first as asked."""
     lengths = [*LENGTH_WORDS, "fixed"]
-    with st.grid(3, min_column_width=170, gap="small"):
+    with st.grid(3, min_column_width=200, gap="small"):
         policy = st.selectbox(
             _("Policy"), POLICY_NAMES, POLICY_NAMES.index(asked.policy), format_func=POLICY_WORDS.__getitem__,
             key=f"{key}-policy",

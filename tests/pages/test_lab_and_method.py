@@ -129,7 +129,7 @@ def test_method_names_every_kind_of_evidence_the_model_and_the_software(engine):
     page.switch_page(METHOD)
     page = checked(page.run())
     assert all(f"**{label}**" in words(page) for label in LABELS.values())
-    machine, software = page.dataframe
+    (machine,), (software,) = page.dataframe, page.table
     assert list(machine.value["model"]) == ["story"] and list(machine.value["DeltaNet layers"]) == [6]
     assert list(software.value["package"]) == list(PACKAGES)
 
@@ -139,7 +139,7 @@ def test_method_works_without_an_engine(engine):
     page = opened()
     page.switch_page(METHOD)
     page = checked(page.run())
-    assert len(page.dataframe) == 1
+    assert len(page.table) == 1 and not page.dataframe
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -174,7 +174,7 @@ def test_two_runs_of_ones_own_are_chosen_and_the_address_follows(link):
 
 
 def figures(site) -> dict[str, tuple[str, ...]]:
-    (frame,) = [one.value for one in site.dataframe if "figure" in one.value.columns]
+    (frame,) = [one.value for one in site.table if "figure" in one.value.columns]
     return {row[0]: tuple(row[1:]) for row in frame.itertuples(index=False)}
 
 

@@ -67,7 +67,7 @@ _SINCE = N_("ms since a few steps before the long prompt came")
 
 
 def _choose(asked: Chosen, key: str) -> Chosen:
-    with st.grid(3, min_column_width=170, gap="small"):
+    with st.grid(3, min_column_width=200, gap="small"):
         chunk = choose_whole(_("Prompt tokens a step"), 16, 4096, asked.chunk, f"{key}-chunk")
         prompt = choose_whole(_("Tokens of the long prompt"), 512, 32_768, asked.prompt_tokens, f"{key}-prompt")
         decoders = choose_whole(_("Requests that decode"), 1, 16, asked.decoders, f"{key}-decoders")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import pandas as pd
 import streamlit as st
 
 from engine.account import cost
@@ -112,10 +111,7 @@ def _ways(choice: Choice, positions: int, key: str) -> None:
         position_key = int(
             st.number_input(_("MLA: numbers that carry the position"), 0, 65_536, POSITION_KEY, key=f"{key}-rope")
         )
-    st.dataframe(
-        pd.DataFrame(ways_table(choice.shape, positions, latent, position_key)), hide_index=True, width="stretch",
-        key=f"{key}-ways",
-    )  # fmt: skip
+    st.table(ways_table(choice.shape, positions, latent, position_key), border="horizontal", hide_index=True)
     evidence_row("computed", _(_WAYS_HOW), key=f"{key}-ways")
 
 

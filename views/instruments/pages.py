@@ -90,7 +90,7 @@ def _length_box(asked: int, key: str) -> int:
 
 def _chart(figure: object, key: str, alt: str) -> None:
     st.plotly_chart(
-        figure, theme=None, width="stretch", key=f"plot-{key}", alt=alt,
+        staged(figure), theme=None, width="stretch", key=f"plot-{key}", alt=alt,
         config={"displayModeBar": False, "responsive": True},
     )  # fmt: skip
 

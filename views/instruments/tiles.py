@@ -32,7 +32,7 @@ MOST_DRAWN = 20_000
 
 def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     """Boxes for prompt and tile, the map of tiles at one turn of the loop, and the bytes that each way moves."""
-    boxes = st.grid(4, min_column_width=150)
+    boxes = st.grid(4, min_column_width=180)
     with boxes:
         shape_key = _shape_box(settings.get("shape", "story"), key)
     shape = shape_of(shape_key)

@@ -69,7 +69,7 @@ def _outcome(chosen: Chosen, key: str) -> dict[Arrangement, Served] | None:
 
 def _choose(asked: Chosen, key: str) -> Chosen:
     links = list(WAYS)
-    with st.grid(3, min_column_width=170, gap="small"):
+    with st.grid(3, min_column_width=200, gap="small"):
         link = st.selectbox(_("Link"), links, links.index(asked.link), format_func=WAYS.__getitem__, key=f"{key}-link")
         lengths = choose_lengths(asked.lengths, key)
         rate = float(st.number_input(_("Requests a second"), 0.1, 1000.0, asked.rate, key=f"{key}-rate"))

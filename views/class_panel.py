@@ -56,11 +56,12 @@ def show_panel(lesson: Lesson, block: Block, scene: Scene, found: Here, *, large
     """The question with its votes, and the button that goes on. `large`: on a stage, with the code to join by."""
     question = Question.of(block)
     poll = _Poll(lesson, question, found, found.phase((lesson.slug, question.id)))
+    values = {**scene.values, **question.given}
     with st.container(border=True, key=f"class-panel-{poll.name}"):
-        show_prose(question.text, scene.values, f"{poll.name}-panel")
+        show_prose(question.text, values, f"{poll.name}-panel")
         if large and poll.phase not in ("done", "revealed"):
             for option in question.options.values():
-                st.markdown(f"- {filled(option, scene.values)}")
+                st.markdown(f"- {filled(option, values)}")
         with st.container(horizontal=True, vertical_alignment="center", gap="large", key=f"class-votes-{poll.name}"):
             st.fragment(_watch, run_every=LOOK_EVERY_S, key=f"class-watch-{poll.name}")(poll)
             if large:

@@ -116,7 +116,7 @@ def _guess(lesson: Lesson, block: Block, scene: Scene) -> None:
     vote stands in its place.
     """
     new_tokens = pending_new_tokens(scene.page) or scene.page.link.sampling.max_new_tokens
-    asked = {**scene.values, "asked.new_tokens": new_tokens}
+    asked = {**scene.values, "asked.new_tokens": new_tokens, **Question.of(block).given}
     if not _voted_on(lesson, block, scene, asked):
         _guess_alone(lesson, block, scene, asked)
 

@@ -74,7 +74,7 @@ def show_comparison(lesson: Lesson, block: Block, scene: Scene, *, own: bool = T
 
 def _room(question: Question, guess: Value, right: Value, values: Mapping[str, Value]) -> int:
     """How narrow, in px, the two cards may get beside each other: a metric cuts a value longer than its card."""
-    shown = [written_answer(question, one, values) for one in (guess, right) if one is not None]
+    shown = [_("no guess") if one is None else written_answer(question, one, values) for one in (guess, right)]
     fits = bool(question.options) or all(len(one) <= _SHORT for one in shown)
     return 150 if fits else 240
 

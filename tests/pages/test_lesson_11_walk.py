@@ -20,6 +20,7 @@ def headers(page) -> list[str]:
 def test_a_learner_goes_from_the_question_to_the_checks(engine, lesson):
     page = lesson
     assert page.title[0].value == "Pages and tiles" and headers(page) == []
+    assert "room for 2,048 positions, in pages of 16" in words(page)
     page.number_input[0].set_value(13)
     page = press(page, "That is my guess")
     said = words(page)

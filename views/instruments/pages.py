@@ -15,6 +15,7 @@ from lessons.named_shapes import shape_of
 from views.figure_pages import chats_figure, pool_figure
 from views.instruments.frame import Frame, framed, publish
 from views.scene import Scene
+from views.staged_figure import staged
 from views.theme import current_theme
 from views.words import _, ngettext
 

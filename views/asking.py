@@ -95,8 +95,9 @@ def pending_new_tokens(page: PageState) -> int | None:
 
 
 def keep_waiting(page: PageState, lesson: Lesson) -> None:
-    """Let the prompt in the box wait for an answer, unless another waits already."""
-    prompt = st.session_state.get(page.key("prompt"), lesson.front.prompt)
+    """Let the prompt in the box, or the lesson's own if that is empty, wait for an answer, unless another waits."""
+    # Flipped back and forth fast enough, a stage loses what stands in its box.
+    prompt = st.session_state.get(page.key("prompt"), "").strip() or lesson.front.prompt
     st.session_state.setdefault(page.key("pending"), Asked(prompt, page.link.sampling))
 
 

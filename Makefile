@@ -14,7 +14,7 @@ run: $(VENV)/.installed
 	@$(BIN)/python -m streamlit run app.py --server.port $(PORT)
 
 test: lint browser
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/.test-installed
 	$(BIN)/ruff check .

@@ -91,4 +91,6 @@ def test_programs_reach_the_engine_with_its_token_alone(proxied):
         assert http.get(f"{tls}/two-speeds/engine/v1/models").status_code == 401
         client = openai.OpenAI(base_url=f"{tls}/two-speeds/engine/v1", api_key=TOKEN, http_client=http, max_retries=0)
         pieces = client.completions.create(model="story", prompt="The cat", max_tokens=4, temperature=0, stream=True)
-        assert len([one for one in pieces if one.choices]) >= 4
+        choices = [one.choices[0] for one in pieces if one.choices]
+        # A fast engine may put several tokens into a piece.
+        assert "".join(one.text for one in choices).strip() and choices[-1].finish_reason == "length"

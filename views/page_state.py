@@ -6,6 +6,7 @@ Back button) is read and obeyed.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 
 import streamlit as st
@@ -18,6 +19,9 @@ KNOWN = (
     "prompt", "new", "temperature", "top_k", "top_p", "seed", "stop", "run", "other", "at", "guess",
     "cache", "ahead", "reuse", "weights", "model",
 )  # fmt: skip
+
+ECHO_S = 3.0
+"""So long after a change of address a rerun may still come with the old one; a person's Back button takes longer."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +43,10 @@ class PageState:
 
     def open(self) -> list[str]:
         """Read the address, or restore it after a page switch; what could not be read, in plain words."""
-        here = {name: st.query_params[name] for name in KNOWN if name in st.query_params}
-        if here and here != st.session_state.get(self.key("written")):
+        here = _address()
+        if here and self._is_echo(here):
+            self._write(self.link)
+        elif here and here != st.session_state.get(self.key("written")):
             link, problems = read_link(here, self.default)
             st.session_state[self.key("link")] = link
             st.session_state[self.key("written")] = here
@@ -78,11 +84,29 @@ class PageState:
         if step is not None and step != self.link.at:
             self._write(replace(self.link, at=step))
 
+    def _is_echo(self, here: dict[str, str]) -> bool:
+        """Whether the address is one that this page has just left: the browser asked for a rerun before it heard so.
+
+        Obeyed like a link, it took a run out of view that had just begun.
+        """
+        return any(address == here and time.monotonic() - at < ECHO_S for address, at in self._left())
+
+    def _left(self) -> list[tuple[dict[str, str], float]]:
+        left: list[tuple[dict[str, str], float]] = st.session_state.get(self.key("left"), [])
+        return left
+
     def _write(self, link: Link) -> None:
         params = write_link(link, self.default)
+        now, before = time.monotonic(), _address()
+        left = [one for one in (*self._left(), (before, now)) if one[0] != params and now - one[1] < ECHO_S]
+        st.session_state[self.key("left")] = left
         st.session_state[self.key("link")] = link
         st.session_state[self.key("written")] = params
         for name in KNOWN:
             if name in st.query_params and name not in params:
                 del st.query_params[name]
         st.query_params.update(params)
+
+
+def _address() -> dict[str, str]:
+    return {name: st.query_params[name] for name in KNOWN if name in st.query_params}

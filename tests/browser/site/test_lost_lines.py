@@ -4,7 +4,7 @@ import re
 
 from tests.browser.site.visitor import run_in_lab, visit, wait_for_end
 
-TOKENS = 400
+TOKENS = 220
 """Each computed from the beginning again, or the run would be over before a line is cut."""
 RUN = "new URL(location.href).searchParams.get('run')"
 CUTS = 3

@@ -6,7 +6,7 @@ import msgspec
 
 from engine.account import record_file
 from engine.account.outside_record import AnyRun, Chunk, Counted, OutsideEvent, OutsideHeader, OutsideRun
-from engine.account.record import SCHEMA, End, Error, Run
+from engine.account.record import SCHEMA, End, Run
 from engine.account.record_file import RecordError
 
 
@@ -66,12 +66,7 @@ def _check(run: OutsideRun, schema: str) -> None:
     record_file.check_schema(run.header.schema)
     at_ns = 0
     for place, event in enumerate(run.events):
-        if event.index != place:
-            raise RecordError(f"Event {place} is missing: the event in its place says it is number {event.index}.")
-        if place and isinstance(event, OutsideHeader):
-            raise RecordError(f"Event {place} is a second header.")
-        if isinstance(event, End | Error) and place != len(run.events) - 1:
-            raise RecordError(f"Event {place} ends the run, yet more events follow.")
+        record_file.check_place(event, place, n_events=len(run.events), header=OutsideHeader)
         if isinstance(event, Chunk | Counted | End):
             if event.at_ns < at_ns:
                 raise RecordError(f"Event {place} came before the one that it follows.")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from engine.account.outside_record import OutsideEvent
 from engine.account.record import SCHEMA, End, Error, Event, Header, Pass, Run, Token
 
 _FAMILY, _VERSION = SCHEMA.rsplit("/", 1)
@@ -113,17 +114,25 @@ def check(run: Run) -> None:
     check_schema(run.events[0].schema)
     n_passes = 0
     for place, event in enumerate(run.events):
-        if event.index != place:
-            raise RecordError(f"Event {place} is missing: the event in its place says it is number {event.index}.")
-        if place and isinstance(event, Header):
-            raise RecordError(f"Event {place} is a second header.")
-        if isinstance(event, End | Error) and place != len(run.events) - 1:
-            raise RecordError(f"Event {place} ends the run, yet more events follow.")
+        check_place(event, place, n_events=len(run.events), header=Header)
         if isinstance(event, Pass):
             _check_pass(event, n_passes)
             n_passes += 1
     for token in _tokens(run):
         _check_token(token)
+
+
+def check_place(event: Event | OutsideEvent, place: int, *, n_events: int, header: type) -> None:
+    """Check that an event of any kind of record stands where it says, one `header` first and an end last.
+
+    Raises `RecordError`.
+    """
+    if event.index != place:
+        raise RecordError(f"Event {place} is missing: the event in its place says it is number {event.index}.")
+    if place and isinstance(event, header):
+        raise RecordError(f"Event {place} is a second header.")
+    if isinstance(event, End | Error) and place != n_events - 1:
+        raise RecordError(f"Event {place} ends the run, yet more events follow.")
 
 
 def _check_pass(event: Pass, expected: int) -> None:

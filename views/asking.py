@@ -69,18 +69,24 @@ def begin_other(lesson: Lesson, scene: Scene) -> None:
     st.rerun()
 
 
-def watch_other(scene: Scene) -> None:
-    """While only the second run goes on, look after it and draw the page again when it has ended."""
-    run_id = scene.page.link.other
-    if scene.ended and not scene.settled and run_id is not None:
-        st.fragment(_watch, run_every=WATCH_EVERY_S, key=scene.page.key("watch"))(run_id)
+def watch_runs(scene: Scene) -> None:
+    """While a run in view goes on, look after it and draw the page again when it has ended.
+
+    A picture says so too, but it may stand on another slide, not have loaded, or be shut away like a lesson's answer:
+    lesson 7 has none before its answer, and on a busy machine it waited for ever.
+    """
+    page = scene.page
+    going = page.link.run if scene.running else None if scene.settled or scene.other_due else page.link.other
+    if going is not None:
+        st.fragment(_watch, run_every=WATCH_EVERY_S, key=page.key("watch"))(going, second=not scene.running)
 
 
-def _watch(run_id: str) -> None:
+def _watch(run_id: str, *, second: bool) -> None:
     found = find_run(run_id).run
     if found is None or found.end is not None:
         st.rerun()
-    st.caption(_("The second run goes on: {n} passes so far.").format(n=len(found.passes)))
+    if second:
+        st.caption(_("The second run goes on: {n} passes so far.").format(n=len(found.passes)))
 
 
 def is_pending(page: PageState) -> bool:

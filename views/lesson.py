@@ -21,7 +21,7 @@ from views.asking import (
     begin_pending,
     is_pending,
     pending_new_tokens,
-    watch_other,
+    watch_runs,
 )
 from views.class_ballot import show_ballot
 from views.class_join import show_seat
@@ -56,7 +56,7 @@ def show_lesson(lesson: Lesson) -> None:
                 open_revealed(lesson, scene, found)
             begin_other(lesson, scene)
             presenting.show_stage(lesson, slides, scene, lambda slide: _on_stage(lesson, slide, scene))
-            watch_other(scene)
+            watch_runs(scene)
         case "notes":
             presenting.show_notes(lesson, slides, scene)
         case None:
@@ -66,7 +66,7 @@ def show_lesson(lesson: Lesson) -> None:
                 st.warning(problem)
             begin_other(lesson, scene)
             _to_read(lesson, scene)
-            watch_other(scene)
+            watch_runs(scene)
             show_neighbours(lesson)
 
 

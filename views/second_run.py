@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.account.record import Run, Serving
-from views.asking import watch_other
+from views.asking import watch_runs
 from views.engine_calls import start_run
 from views.safe_text import plain
 from views.scene import Scene
@@ -26,7 +26,7 @@ def other_of(scene: Scene, serving: Serving, label: str, key: str) -> Run | None
         _offer(scene, serving, label, key)
         return None
     if other.end is None:
-        watch_other(scene)
+        watch_runs(scene)
         return None
     if not other.passes:
         st.caption(_("The second run has no pass to show."))

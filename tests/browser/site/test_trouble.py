@@ -57,6 +57,15 @@ def test_stop_pressed_at_once_ends_the_run_and_keeps_what_was_written(page, app)
     assert 0 < page.evaluate("__flipbook.passes") < 1_500
 
 
+def test_an_answer_opens_when_the_run_has_ended_though_no_picture_says_so(page, app):
+    """Lesson 7 has none before its answer; where the run outlasted the page's next drawing, it waited for ever."""
+    visit(page, app.url + "/sharing-a-read?new=400")
+    ask(page, "Once upon a time")
+    page.get_by_role("spinbutton", name="Your guess").fill("2")
+    page.get_by_role("button", name="Guess and run").click()
+    expect(page.get_by_text("You said", exact=True)).to_be_visible()
+
+
 def test_two_tabs_at_once_each_get_their_own_story(page, context, app):
     other = context.new_page()
     for tab, prompt in ((page, "The cat"), (other, "A big dog")):

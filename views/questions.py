@@ -130,9 +130,14 @@ def _show_verdict(lesson: Lesson, question: Question, values: Mapping[str, Value
     said = f"“{written_answer(question, attempt.answer, values)}”" if question.options else f"**{attempt.answer:,}**."
     if attempt.right:
         st.success(f"{said} {filled(question.right, values)}", icon=":material/check:")
-        return
-    st.warning(f"{said} {filled(question.wrong, values)}", icon=":material/close:")
-    _show_card(lesson, question.card_for(attempt.answer, values), values)
+    else:
+        st.warning(f"{said} {filled(question.wrong, values)}", icon=":material/close:")
+    # A place that is emptied in so many words: left to Streamlit's own clearing, the card of a belief once stayed
+    # beside the right answer when another rerun of the page crossed the fragment's.
+    beside = st.empty()
+    if not attempt.right:
+        with beside.container():
+            _show_card(lesson, question.card_for(attempt.answer, values), values)
 
 
 def _judge(lesson: Lesson, question: Question, guess: Answer, values: Mapping[str, Value]) -> None:

@@ -1,4 +1,4 @@
-"""A real app, a real engine and a real browser. One server for the session; a fresh browser context for each test."""
+"""A real app, a real engine and a real browser. One server for the session; an unknown visitor for each test."""
 
 from __future__ import annotations
 
@@ -83,6 +83,25 @@ def app(tmp_path_factory) -> Iterator[App]:
         yield running
     assert "Traceback" not in running.log.read_text(), "the app logged an error while the tests used it"
     assert network.asked_outside(running.folder) == [], "the app or its engine asked outside while the tests used it"
+
+
+@pytest.fixture(scope="session")
+def one_context(browser, browser_context_args):
+    """A browser that has loaded Streamlit's files once: loading and compiling them takes longer than most tests."""
+    return browser.new_context(**browser_context_args)
+
+
+@pytest.fixture
+def context(one_context, app):
+    """The visitor of one test, who leaves neither cookies nor storage behind."""
+    yield one_context
+    for page in one_context.pages:
+        page.close()
+    one_context.clear_cookies()
+    broom = one_context.new_page()
+    broom.goto(app.url + "/_stcore/health")
+    broom.evaluate("localStorage.clear()")
+    broom.close()
 
 
 @pytest.fixture

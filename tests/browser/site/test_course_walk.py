@@ -73,6 +73,7 @@ class Trouble:
 @contextmanager
 def walk(page: Page, app: App) -> Iterator[None]:
     """Afterwards no page has complained in the console or asked for anything from outside."""
+    page.emulate_media(reduced_motion="reduce")  # a picture that plays takes a core, and has tests of its own
     trouble = Trouble(app.url)
     trouble.listen(page)
     yield

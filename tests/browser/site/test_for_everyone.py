@@ -48,12 +48,10 @@ CASES = [
 
 
 @pytest.mark.parametrize(("path", "theme"), CASES)
-def test_axe_finds_nothing_of_ours(browser, app, path, theme):
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=theme)
-    page = context.new_page()
+def test_axe_finds_nothing_of_ours(page, app, path, theme):
+    page.emulate_media(color_scheme=theme)
     visit(page, app.url + path)
     if path in (LESSON, "/lab"):
         page.wait_for_function("window.__flipbook !== undefined")
     found = faults(page)
     assert not found, "\n".join(found)
-    context.close()

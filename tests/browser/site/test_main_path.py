@@ -21,11 +21,21 @@ PROMPT = "Once upon a time, there was a"
 P = 8
 
 
-@pytest.fixture
-def after_the_run(page, app):
+@pytest.fixture(scope="module")
+def address(one_context, app):
+    """Where the page is after the guess and the run: whoever opens it finds both, so one walk serves all tests."""
+    page = one_context.new_page()
     visit(page, app.url + LESSON)
     ask(page, PROMPT)
     guess(page, 11)
+    wait_for_end(page)
+    yield page.url.split("&at=")[0]
+
+
+@pytest.fixture
+def after_the_run(address, page):
+    visit(page, address)
+    page.wait_for_function("window.__flipbook?.events > 0")
     wait_for_end(page)
     return page
 
@@ -77,13 +87,12 @@ def test_nothing_tells_the_answer_before_the_guess(page, app):
     assert "10 passes" not in text and "9 decode" not in text
 
 
-def test_a_reload_finds_run_and_guess_again_and_runs_nothing_anew(after_the_run):
-    page = after_the_run
-    address = page.url
+def test_a_reload_finds_run_and_guess_again_and_runs_nothing_anew(address, page):
+    visit(page, address)
     page.reload()
     page.wait_for_function("window.__flipbook?.events > 0")
     wait_for_end(page)
-    assert page.url.split("&at=")[0] == address.split("&at=")[0]
+    assert page.url.split("&at=")[0] == address
     hold_the_picture(page)
     assert lit_columns(page, "prefill", 18) == every_layer(range(P))
     said = page.get_by_test_id("stMetric").filter(has_text="You said").get_by_test_id("stMetricValue")

@@ -7,7 +7,6 @@ from playwright.sync_api import expect
 
 from engine.account.record_file import dumps, loads
 from lessons import catalogue
-from tests.browser.conftest import PATIENCE_MS
 from tests.browser.site.test_for_everyone import faults
 from tests.browser.site.visitor import says, visit
 from tests.lessons.story_run import story_run
@@ -17,10 +16,8 @@ HOSTILE = ["<img src=x onerror=window.hit=1>", "<script>window.hit=1</script>", 
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_of_ours(browser, app, theme):
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=theme)
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE_MS)
+def test_axe_finds_nothing_of_ours(page, app, theme):
+    page.emulate_media(color_scheme=theme)
     for path in ("/recordings?run=example.story-cached", f"/compare?{EXAMPLES}"):
         visit(page, app.url + path)
         page.wait_for_function("window.__flipbook?.isOver === true")
@@ -35,7 +32,6 @@ def test_axe_finds_nothing_of_ours(browser, app, theme):
         expect(scrubs.nth(1)).to_have_value(str(step_at(catalogue.recording("story-cached").passes[-1].end_ns)))
         page.keyboard.press(" ")
         expect(page.get_by_role("button", name="Pause")).to_have_count(2)
-    context.close()
 
 
 def step_at(ns: int) -> int:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import torch
 from torch import Tensor
 
 from engine.memory.memory import Memory
@@ -70,8 +71,7 @@ class _Step:
         if dispatch.runs_while_recording():
             self._take(batch)
             self._record(x, forward)
-            assert self._logits is not None
-            return self._logits.clone()
+            return self._copy()
         # What is compiled or chosen at a first call comes before: on nobody's memory, which it leaves alone.
         self._take_nobody()
         forward(x.clone(), self._batch, self._memory)
@@ -87,9 +87,20 @@ class _Step:
         return recording
 
     def _replay(self, recording: dispatch.Recording, x: Tensor) -> Tensor:
-        assert self._x is not None and self._logits is not None
+        assert self._x is not None
         self._x.copy_(x)
         recording.replay()
+        return self._copy()
+
+    def _copy(self) -> Tensor:
+        """The logits, out of the tensor that the next step writes.
+
+        Not by torch on a CPU: beyond 32,768 numbers it wakes OpenMP's threads, and these go on spinning for some
+        milliseconds, on the cores that the kernels' own threads compute on.
+        """
+        assert self._logits is not None
+        if self._logits.device.type == "cpu":
+            return torch.from_numpy(self._logits.numpy().copy())
         return self._logits.clone()
 
     def _take_nobody(self) -> None:

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from kernels.quantized import Weight
+from kernels.weight import Weight
 
 LEAST_ROWS = 64
 """Tokens from which on the rounding is worth its speed: never a decode step of a few requests, nor drafts."""

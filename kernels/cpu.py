@@ -14,7 +14,7 @@ from torch import Tensor
 
 from kernels import reference_drafts
 from kernels.chunked import chunked_delta_rule
-from kernels.quantized import Weight
+from kernels.weight import Weight
 from kernels.reference import L2_EPS
 from kernels.reference_drafts import Journal
 

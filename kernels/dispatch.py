@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from kernels.quantized import Weight
+    from kernels.weight import Quantized, Weight
 
 OPERATIONS = (
     "embedding",
@@ -96,9 +96,23 @@ def prepare(device: str = "cpu") -> None:
 
 def arranged(weight: Tensor) -> Weight:
     """A weight [out, in] as the implementation of the products reads it fastest; every implementation can read it."""
-    module = sys.modules.get(f"kernels.{table.names['norm_linear'].split('+')[0]}")
-    arrange: Callable[[Tensor], Weight] | None = getattr(module, "arranged", None)
+    arrange: Callable[[Tensor], Weight] | None = getattr(_products(), "arranged", None)
     return weight if arrange is None else arrange(weight)
+
+
+def quantized(weight: Tensor, bits: int, group: int | None = None) -> Quantized:
+    """A weight [out, in] in 4 or 8 bits, packed as the implementation of the products reads it.
+
+    Raises ValueError as `kernels.quantized.group_for` does.
+    """
+    from kernels.quantized import PackedMatrix
+
+    pack: Callable[..., Quantized] = getattr(_products(), "quantized", PackedMatrix.pack)
+    return pack(weight, bits, group)
+
+
+def _products() -> ModuleType | None:
+    return sys.modules.get(f"kernels.{table.names['norm_linear'].split('+')[0]}")
 
 
 def _reported(module: ModuleType | None, name: str, operation: str) -> str:

@@ -22,6 +22,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from kernels.quantized_rows import QuantizedRows
 from kernels.reference_drafts import Journal
 from kernels.triton.attention_decode import attention_decode
 from kernels.triton.attention_prefill import attention_prefill
@@ -37,6 +38,7 @@ from kernels.triton.int8_linear import int8_linear
 from kernels.triton.rms_norm import add_rms_norm, rms_norm
 from kernels.triton.rotate_and_store import rotate_and_store
 from kernels.triton.swiglu import swiglu
+from kernels.weight import Weight
 
 __all__ = [
     "add_rms_norm",
@@ -65,6 +67,11 @@ __all__ = [
     "swiglu_linear_add",
 ]
 
+FEW_TOKENS = 32
+"""So many tokens are multiplied with a quantized weight as it is. Eight share a reading of it, so 32 read it four times,
+which is about what it takes to write it out as a matrix first: of 4 bits, four times 0.56 bytes against 0.56, 2 and 2.
+"""
+
 # ------------------------------------------------------------------------------------------------------- pieces
 
 
@@ -90,24 +97,45 @@ def paged_attention(
 # --------------------------------------------------------------------------------------------------- operations
 
 
-def embedding(ids: Tensor, table: Tensor) -> Tensor:
+def embedding(ids: Tensor, table: Weight) -> Tensor:
     """See `reference.embedding`."""
-    return F.embedding(ids, table).float()
+    return table[ids].float()
 
 
-def norm_linear(x: Tensor, scale: Tensor, eps: float, weight: Tensor) -> Tensor:
+def norm_linear(x: Tensor, scale: Tensor, eps: float, weight: Weight) -> Tensor:
     """See `reference.norm_linear`. The product is in the weight's dtype, its result in that of x."""
-    return F.linear(rms_norm(x, scale, eps, dtype=weight.dtype), weight).to(x.dtype)
+    return _product(rms_norm(x, scale, eps, dtype=_dtype(x, weight)), weight).to(x.dtype)
 
 
-def linear_add(out: Tensor, x: Tensor, weight: Tensor) -> None:
+def linear_add(out: Tensor, x: Tensor, weight: Weight) -> None:
     """See `reference.linear_add`. The product is in the weight's dtype, the sum in that of out."""
-    out += F.linear(x.to(weight.dtype), weight)
+    out += _product(x.to(_dtype(x, weight)), weight)
 
 
-def swiglu_linear_add(out: Tensor, gate_up: Tensor, weight: Tensor) -> None:
+def swiglu_linear_add(out: Tensor, gate_up: Tensor, weight: Weight) -> None:
     """See `reference.swiglu_linear_add`, and `linear_add` for the dtypes."""
-    out += F.linear(swiglu(gate_up, dtype=weight.dtype), weight)
+    out += _product(swiglu(gate_up, dtype=_dtype(gate_up, weight)), weight)
+
+
+quantized = QuantizedRows.pack
+"""A weight in fewer bits as these products read it; `dispatch.quantized` finds it here."""
+
+
+def _dtype(x: Tensor, weight: Weight) -> torch.dtype:
+    """What a weight's factor is kept in: a plain weight's own dtype. Quantized ones become float32 in registers."""
+    return weight.dtype if isinstance(weight, Tensor) else x.dtype
+
+
+def _product(x: Tensor, weight: Weight) -> Tensor:
+    """x [T, I] times the transposed weight [O, I]: [T, O]. Many tokens meet a quantized weight as a bfloat16 matrix."""
+    if isinstance(weight, Tensor):
+        return F.linear(x, weight)
+    assert isinstance(weight, QuantizedRows)
+    if len(x) > FEW_TOKENS:
+        return F.linear(x.to(torch.bfloat16), weight.to(torch.bfloat16)).to(x.dtype)
+    if weight.zero is None:
+        return int8_linear(x, weight.numbers, weight.scale)
+    return int4_linear(x, weight.numbers, weight.scale, weight.zero)
 
 
 def gated_delta_net(

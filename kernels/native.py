@@ -22,8 +22,9 @@ from torch import Tensor
 
 from kernels import bf16_products, build, reference
 from kernels.panels import PanelMatrix
-from kernels.quantized import PackedMatrix, Weight
+from kernels.quantized import PackedMatrix
 from kernels.reference_drafts import Journal
+from kernels.weight import Weight
 
 _library = ctypes.CDLL(str(build.library()))
 

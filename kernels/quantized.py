@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from kernels import reference_quantized
-from kernels.panels import PanelMatrix
 
 PANEL = 16
 """Rows of a panel."""
@@ -49,11 +48,7 @@ class PackedMatrix:
         Raises ValueError for bits other than 4 and 8, and for a group that is odd or does not divide the width.
         """
         rows, width = weight.shape
-        if bits not in LARGEST_GROUP:
-            raise ValueError(f"weights are packed in 4 or 8 bits, not {bits}")
-        group = group or group_for(width, bits)
-        if group % 2 or width % group:
-            raise ValueError(f"groups of {group} columns do not divide a width of {width} evenly, or have no halves")
+        group = group_for(width, bits, group)
         data = torch.empty(-(-rows // PANEL), _panel_bytes(width, bits, group), dtype=torch.uint8)
         for first in range(0, rows, ROWS_AT_ONCE):
             block = weight[first : first + ROWS_AT_ONCE]
@@ -98,13 +93,16 @@ class PackedMatrix:
         return unpack(panels, self.shape[1], self.group, dtype)
 
 
-Weight = Tensor | PanelMatrix | PackedMatrix
-"""What a product takes for its weight."""
+def group_for(width: int, bits: int, wanted: int | None = None) -> int:
+    """The group that is wanted, or the largest even one for the bits that divides the width (64 for 576).
 
-
-def group_for(width: int, bits: int) -> int:
-    """The largest even group for the bits that divides the width (64 for 576). Raises ValueError for an odd width."""
-    for group in range(LARGEST_GROUP[bits], 0, -2):
+    Raises ValueError for bits other than 4 and 8, and for a group that is odd or does not divide the width.
+    """
+    if bits not in LARGEST_GROUP:
+        raise ValueError(f"weights are packed in 4 or 8 bits, not {bits}")
+    if wanted and (wanted % 2 or width % wanted):
+        raise ValueError(f"groups of {wanted} columns do not divide a width of {width} evenly, or have no halves")
+    for group in (wanted,) if wanted else range(LARGEST_GROUP[bits], 0, -2):
         if width % group == 0:
             return group
     raise ValueError(f"a width of {width} has no even group that divides it")

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from kernels import reference_quantized
-from kernels.quantized import LARGEST_GROUP, ROWS_AT_ONCE, group_for
+from kernels.quantized import ROWS_AT_ONCE, group_for
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,10 @@ class QuantizedRows:
         """Quantize a weight [rows, columns] of any float dtype, where it lies; a 4-bit `group` is by default
         `group_for` its width.
 
-        Raises ValueError for bits other than 4 and 8, and for a group that is odd or does not divide the width.
+        Raises ValueError as `group_for` does.
         """
         rows, width = weight.shape
-        if bits not in LARGEST_GROUP:
-            raise ValueError(f"weights are packed in 4 or 8 bits, not {bits}")
-        group = width if bits == 8 else group or group_for(width, bits)
+        group = width if bits == 8 else group_for(width, bits, group)
         blocks = [_quantized(block, bits, group) for block in weight.split(ROWS_AT_ONCE)]
         numbers, scale, *zero = (torch.cat(parts) for parts in zip(*blocks, strict=True))
         return cls(numbers, scale, zero[0] if zero else None, (rows, width), bits, group)
@@ -76,6 +74,7 @@ class QuantizedRows:
 
 
 def _quantized(weight: Tensor, bits: int, group: int) -> tuple[Tensor, ...]:
+    """Numbers and scale, and a zero with 4 bits."""
     if bits == 8:
         return reference_quantized.quantize_int8(weight)
     return reference_quantized.quantize_int4(weight.bfloat16(), group)

@@ -23,7 +23,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from kernels.quantized import Weight
+from kernels.weight import Weight
 
 if TYPE_CHECKING:
     from kernels.reference_drafts import Journal

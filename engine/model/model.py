@@ -66,8 +66,6 @@ class Model:
     ) -> None:  # fmt: skip
         """Take all weights from the checkpoint; raises CheckpointError. `Model.load` is the usual way."""
         self.device = checkpoint.device
-        if weights != "bf16" and self.device.type != "cpu":
-            raise CheckpointError(f"weights in fewer bits are read by the CPU only, so far; not on {self.device}")
         dispatch.prepare(self.device.type)
         self.config = config
         self.kv_dtype = kv_dtype

@@ -18,7 +18,7 @@ from torch import Tensor
 from engine.account.record import WeightFormat
 from engine.model.config import CheckpointError
 from kernels import dispatch
-from kernels.quantized import PackedMatrix, Weight
+from kernels.weight import Quantized, Weight
 
 MATRICES = ("project_in", "project_out", "gate_up", "down")
 """The attributes of a layer's blocks that are a weight [out, in]."""
@@ -47,7 +47,7 @@ class Quantizer:
         bits = 8 if kind == "Q8_0" else self._bits
         blocks = GGUF_BLOCK if kind in GGUF_QUANTIZED else None
         try:
-            packed = PackedMatrix.pack(weight, bits, blocks)
+            packed = dispatch.quantized(weight, bits, blocks)
         except ValueError as error:
             raise CheckpointError(f"the weights cannot be quantized: {error}") from error
         self.bytes_saved += weight.nbytes - packed.nbytes
@@ -71,7 +71,7 @@ def format_name(body: Weight, head: Weight) -> str:
     """What the record calls it: a dtype, "int8" (a scale a row), or "int4/64" (a scale and a zero for 64 columns)."""
     names = [
         (f"int4/{weight.group}" if weight.bits == 4 else "int8")
-        if isinstance(weight, PackedMatrix)
+        if isinstance(weight, Quantized)
         else str(weight.dtype).removeprefix("torch.")
         for weight in (body, head)
     ]

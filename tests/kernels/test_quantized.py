@@ -8,6 +8,7 @@ from torch import Tensor
 
 from kernels import cpu, native, reference, reference_quantized
 from kernels.quantized import PackedMatrix, group_for
+from kernels.quantized_rows import QuantizedRows
 from tests.kernels.cases import EPS
 
 CLOSE = {"rtol": 1e-5, "atol": 2e-5}
@@ -222,10 +223,23 @@ def test_the_group_is_the_largest_that_divides_the_width(width: int, four: int, 
     assert (group_for(width, 4), group_for(width, 8)) == (four, eight)
 
 
-def test_what_cannot_be_packed_is_said():
+@pytest.mark.parametrize("kept_as", [PackedMatrix, QuantizedRows])
+def test_what_cannot_be_packed_is_said(kept_as: type[PackedMatrix | QuantizedRows]):
     with pytest.raises(ValueError, match="4 or 8 bits, not 3"):
-        PackedMatrix.pack(torch.randn(2, 64), 3)
+        kept_as.pack(torch.randn(2, 64), 3, 32)
     with pytest.raises(ValueError, match="groups of 48 columns do not divide a width of 64"):
-        PackedMatrix.pack(torch.randn(2, 64), 4, 48)
+        kept_as.pack(torch.randn(2, 64), 4, 48)
     with pytest.raises(ValueError, match="a width of 31 has no even group"):
-        PackedMatrix.pack(torch.randn(2, 31), 8)
+        kept_as.pack(torch.randn(2, 31), 4)
+
+
+@BITS
+def test_rows_for_a_gpu_and_panels_for_a_cpu_stand_for_the_same_weights(bits: int):
+    weight = torch.randn(37, 96)
+    rows, panels = QuantizedRows.pack(weight, bits), PackedMatrix.pack(weight, bits)
+    ids = torch.tensor([36, 0, 5, 5])
+    assert torch.equal(rows.to(torch.float32), panels.to(torch.float32))
+    assert torch.equal(rows[ids], panels[ids])
+    assert (len(rows), rows.numel(), rows.bits) == (37, 37 * 96, bits)
+    assert rows.nbytes == sum(one.nbytes for one in (rows.numbers, rows.scale, rows.zero) if one is not None)
+    assert QuantizedRows.pack(torch.randn(64, 576), 4).nbytes * 8 == 64 * 576 * 4.5

@@ -11,7 +11,6 @@ from torch import Tensor
 from engine.loop.loading import NoSuchDevice, find_device
 from engine.memory.memory import Memory
 from engine.model.batch import Batch, Span
-from engine.model.config import CheckpointError
 from engine.model.journal import Journal
 from engine.model.model import Model
 from kernels import dispatch
@@ -88,11 +87,6 @@ def test_a_process_computes_on_one_device(tmp_path):
     dispatch.prepare()
     with pytest.raises(ValueError, match="computes on cpu already"):
         Model.load(write_small_model(tmp_path), device=torch.device("cuda"))
-
-
-def test_fewer_bits_are_for_the_cpu(tmp_path):
-    with pytest.raises(CheckpointError, match="by the CPU only"):
-        Model.load(write_small_model(tmp_path), weights="int8", device=META)
 
 
 @pytest.mark.parametrize("name", ["gpu", "cudax", "mps", "cuda:-1", ""])

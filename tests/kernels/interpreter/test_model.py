@@ -10,6 +10,7 @@ from engine.model.batch import Batch, Span
 from engine.model.model import Model
 from engine.model.recorded_step import RecordedSteps
 from kernels import dispatch
+from kernels.quantized_rows import QuantizedRows
 from tests.engine.small_model import write_small_model
 from tests.kernels.interpreter.closeness import assert_close
 from tests.kernels.interpreter.memory import DEVICE
@@ -17,10 +18,10 @@ from tests.kernels.interpreter.memory import DEVICE
 pytestmark = pytest.mark.skipif(DEVICE != "cpu", reason="the engine keeps its memory on the CPU so far")
 
 
-def loaded(folder):
-    """The small model with its weights as these kernels read them, all in float32."""
+def loaded(folder, weights="bf16"):
+    """The small model with its weights as these kernels read them, in float32 or quantized."""
     with dispatch.override_all("gpu"):
-        return Model.load(write_small_model(folder), dtype=torch.float32, kv_dtype=torch.float32)
+        return Model.load(write_small_model(folder), dtype=torch.float32, kv_dtype=torch.float32, weights=weights)
 
 
 def logits_of(model, passes):
@@ -52,6 +53,17 @@ def test_prompts_and_steps_give_the_logits_of_the_plain_statements(tmp_path):
     # Both are float32, through four layers.
     assert_close(result, truth.double(), 1e-4)
     assert torch.equal(result.argmax(1), truth.argmax(1))
+
+
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+def test_a_model_in_fewer_bits_gives_the_logits_of_what_its_numbers_stand_for(tmp_path, weights):
+    model = loaded(tmp_path, weights)
+    assert isinstance(model.head, QuantizedRows) and model.embedding is model.head
+    passes = [[("a", torch.randint(0, 256, (18,)).tolist())], [("a", [7]), ("b", [1, 2, 3])], [("b", [1]), ("a", [2])]]
+    with dispatch.override_all("reference"):
+        truth = logits_of(model, passes)
+    with dispatch.override_all("gpu"):
+        assert_close(logits_of(model, passes), truth.double(), 1e-4)
 
 
 class Noted:

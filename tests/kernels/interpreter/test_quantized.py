@@ -32,6 +32,17 @@ def test_int4(memory, dtype, group, n_tokens, width, n_outputs):
     assert_close(result, truth, tolerance(dtype, float32=2e-6))
 
 
+@pytest.mark.parametrize("bits", (4, 8))
+@pytest.mark.parametrize("n_tokens", (1, kernels.FEW_TOKENS, kernels.FEW_TOKENS + 1))
+def test_an_operation_takes_quantized_rows_for_few_tokens_and_for_many(bits, n_tokens):
+    weight = kernels.quantized(torch.randn(7, 64), bits)
+    x, out = torch.randn(n_tokens, 64), torch.randn(n_tokens, 7)
+    truth = out.double() + x.double() @ weight.to(torch.float64).T
+    kernels.linear_add(out, x, weight)
+    # Many tokens meet the weight as a matrix in bfloat16.
+    assert_close(out, truth, 2e-6 if n_tokens <= kernels.FEW_TOKENS else 2e-2)
+
+
 def test_int8_keeps_weights_to_half_a_step():
     weight = torch.randn(6, 40)
     weight[2] = 0

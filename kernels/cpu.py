@@ -14,9 +14,9 @@ from torch import Tensor
 
 from kernels import reference_drafts
 from kernels.chunked import chunked_delta_rule
-from kernels.weight import Weight
 from kernels.reference import L2_EPS
 from kernels.reference_drafts import Journal
+from kernels.weight import Weight
 
 # Elements of a weight that are widened to float32 at a time: 1 MiB of them stays in a core's second-level cache.
 BLOCK = 1 << 18

@@ -127,7 +127,7 @@ def _dtype(x: Tensor, weight: Weight) -> torch.dtype:
 
 
 def _product(x: Tensor, weight: Weight) -> Tensor:
-    """x [T, I] times the transposed weight [O, I]: [T, O]. Many tokens meet a quantized weight as a bfloat16 matrix."""
+    """X [T, I] times the transposed weight [O, I]: [T, O]. Many tokens meet a quantized weight as a bfloat16 matrix."""
     if isinstance(weight, Tensor):
         return F.linear(x, weight)
     assert isinstance(weight, QuantizedRows)

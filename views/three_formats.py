@@ -12,7 +12,7 @@ from engine.account.record import End, Run, Sampling
 from engine.loop.variant import variants
 from engine.serve.client import EngineRefused, EngineUnavailable
 from lessons.filters import decimal_bytes, milliseconds
-from views.engine_calls import engine_notice, find_run
+from views.engine_calls import engine_notice, find_run, too_much
 from views.engine_faults import in_words
 from views.engine_link import engine_link
 from views.evidence import evidence_row, source_line
@@ -21,7 +21,7 @@ from views.safe_text import code_span, plain, token_label
 from views.visitor import keep_run
 from views.words import N_, _
 
-NEW_TOKENS = 40
+SAMPLING = Sampling(max_new_tokens=40, ignore_eos=True)
 ROUNDS = 2
 PATIENCE_S = 60.0
 """For one run to end; the first one of a format waits for its weights to be packed."""
@@ -66,7 +66,10 @@ def run_all(prompt: str) -> tuple[list[Run], str | None]:
     best: dict[str, Run] = {}
     try:
         with st.spinner(_("In turns; the first run in a format waits until its weights are packed"), show_time=True):
-            for model in variants(engine_link().client.models()[0].name) * ROUNDS:
+            turns = variants(engine_link().client.models()[0].name) * ROUNDS
+            if problem := too_much(prompt, SAMPLING, len(turns)):
+                return [], problem
+            for model in turns:
                 run, problem = _run(prompt, model)
                 if run is None:
                     return [*best.values()], problem
@@ -79,8 +82,7 @@ def run_all(prompt: str) -> tuple[list[Run], str | None]:
 
 
 def _run(prompt: str, model: str) -> tuple[Run | None, str | None]:
-    sampling = Sampling(max_new_tokens=NEW_TOKENS, ignore_eos=True)
-    run_id = engine_link().submit(prompt, sampling, model)
+    run_id = engine_link().submit(prompt, SAMPLING, model)
     keep_run(run_id)
     return _ended(run_id)
 
@@ -143,5 +145,5 @@ def _show(runs: list[Run], key: str) -> None:
     how = _(
         "Runs of {n} new tokens on this engine, greedy, the formats in turns, twice; each card shows the run with the "
         "shorter median gap between its tokens. Odds are the model's own, before anything was drawn. {source}"
-    ).format(n=NEW_TOKENS, source=source_line(runs[0], recorded=False))
+    ).format(n=SAMPLING.max_new_tokens, source=source_line(runs[0], recorded=False))
     evidence_row("measured", how, key=f"{key}-own-runs")

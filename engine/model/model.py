@@ -12,7 +12,7 @@ from engine.memory.memory import Memory
 from engine.memory.untouched import CPU
 from engine.model.attention import GatedAttention
 from engine.model.batch import Batch
-from engine.model.config import CheckpointError, ModelConfig
+from engine.model.config import ModelConfig
 from engine.model.delta_net import DRAFTED, GatedDeltaNet
 from engine.model.journal import Journal
 from engine.model.mlp import MLP

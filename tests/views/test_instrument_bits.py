@@ -15,10 +15,11 @@ from lessons.fewer_bits import FewerBits, Format, ModelMeasured, Odds
 from lessons.instruments import INSTRUMENTS
 from lessons.named_shapes import shape_of
 from tests.lessons.story_run import STORY, story_run
-from views import engine_calls, three_formats
+from views import engine_calls, run_limits, three_formats
 from views.figure_bits import bytes_figure, group_figure
 from views.instruments import bits
 from views.palette import COLOURS
+from views.run_limits import Books, Limits
 
 H100 = HARDWARE["H100 SXM"]
 
@@ -215,6 +216,15 @@ def test_an_engine_that_refuses_says_why_and_an_empty_prompt_is_not_sent(engines
     app.text_input(key="bits-own-text").set_value("One day")
     app.button[0].click().run()
     assert "not enough memory" in app.warning[0].value and not app.exception
+
+
+def test_six_runs_count_for_whoever_asks_and_too_many_are_not_sent(engines, monkeypatch):
+    """They went past the limits that every other run of a learner keeps to."""
+    monkeypatch.setattr(run_limits, "books", lambda book=Books(Limits(runs_a_minute=8)): book)
+    monkeypatch.setattr(run_limits, "browser", lambda: "a visitor")
+    assert three_formats.run_all("One day")[1] is None
+    runs, problem = three_formats.run_all("One day")
+    assert runs == [] and "more than 8 runs in a minute" in problem and len(engines.asked) == 6
 
 
 def test_a_departure_tells_both_odds_only_where_both_are_known():

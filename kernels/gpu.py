@@ -68,8 +68,8 @@ __all__ = [
 ]
 
 FEW_TOKENS = 32
-"""So many tokens are multiplied with a quantized weight as it is. Eight share a reading of it, so 32 read it four times,
-which is about what it takes to write it out as a matrix first: of 4 bits, four times 0.56 bytes against 0.56, 2 and 2.
+"""So many tokens are multiplied with a quantized weight as it is. Eight share a reading of it, so 32 read it four
+times; to write it out as a matrix first takes, of 4 bits, 0.56, 2 and 2 bytes against these four times 0.56.
 """
 
 # ------------------------------------------------------------------------------------------------------- pieces

@@ -1,7 +1,7 @@
 """Weights of 4 or 8 bits row by row, as the GPU kernels read them; `quantized.PackedMatrix` is the same for the CPU.
 
-`reference_quantized` says which whole numbers stand for a weight. There a row lies as it is: threads of a GPU that stand
-side by side read bytes that lie side by side.
+`reference_quantized` says which whole numbers stand for a weight. Here a row lies as it is: threads of a GPU that
+stand side by side read bytes that lie side by side.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kernels.quantized import ROWS_AT_ONCE, group_for
 
 @dataclass(frozen=True)
 class QuantizedRows:
-    """A matrix [rows, columns] of quantized weights; it stands where a weight tensor stands in `dispatch.OPERATIONS`."""
+    """A quantized matrix [rows, columns]; it stands where a weight tensor stands in `dispatch.OPERATIONS`."""
 
     numbers: Tensor
     """8 bits: int8 [rows, columns]. 4 bits: uint8 [rows, columns / 2], see `reference_quantized.quantize_int4`."""

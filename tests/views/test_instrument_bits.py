@@ -220,7 +220,8 @@ def test_an_engine_that_refuses_says_why_and_an_empty_prompt_is_not_sent(engines
 
 def test_six_runs_count_for_whoever_asks_and_too_many_are_not_sent(engines, monkeypatch):
     """They went past the limits that every other run of a learner keeps to."""
-    monkeypatch.setattr(run_limits, "books", lambda book=Books(Limits(runs_a_minute=8)): book)
+    books = Books(Limits(runs_a_minute=8))
+    monkeypatch.setattr(run_limits, "books", lambda: books)
     monkeypatch.setattr(run_limits, "browser", lambda: "a visitor")
     assert three_formats.run_all("One day")[1] is None
     runs, problem = three_formats.run_all("One day")

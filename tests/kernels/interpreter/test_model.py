@@ -55,11 +55,10 @@ def test_prompts_and_steps_give_the_logits_of_the_plain_statements(tmp_path):
     assert torch.equal(result.argmax(1), truth.argmax(1))
 
 
-@pytest.mark.parametrize("weights", ["int8", "int4"])
-def test_a_model_in_fewer_bits_gives_the_logits_of_what_its_numbers_stand_for(tmp_path, weights):
-    model = loaded(tmp_path, weights)
+def test_a_model_in_fewer_bits_gives_the_logits_of_what_its_numbers_stand_for(tmp_path):
+    model = loaded(tmp_path, "int4")
     assert isinstance(model.head, QuantizedRows) and model.embedding is model.head
-    passes = [[("a", torch.randint(0, 256, (18,)).tolist())], [("a", [7]), ("b", [1, 2, 3])], [("b", [1]), ("a", [2])]]
+    passes = [[("a", [5, 6])], [("a", [7]), ("b", [8])]]
     with dispatch.override_all("reference"):
         truth = logits_of(model, passes)
     with dispatch.override_all("gpu"):

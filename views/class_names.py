@@ -10,16 +10,18 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection
 
+from views.words import language
+
 ALPHABET = "CDFHJKMNPQRTWXY34679"
 CODE_LENGTH = 6
 
-ADJECTIVES = (
+_ENGLISH = (
     "amber", "azure", "blue", "brave", "bright", "calm", "clever", "copper", "coral", "curious", "gentle", "golden",
     "green", "happy", "honest", "indigo", "ivory", "jade", "jolly", "kind", "lively", "lucky", "mellow", "merry",
     "nimble", "noble", "olive", "orange", "patient", "pearl", "polite", "purple", "quick", "quiet", "ruby", "scarlet",
     "silver", "snowy", "steady", "sunny", "swift", "tidy", "violet", "warm", "wise", "witty",
 )  # fmt: skip
-ANIMALS = (
+_ENGLISH_ANIMALS = (
     "alpaca", "badger", "beaver", "bison", "camel", "cheetah", "cricket", "curlew", "deer", "dolphin", "dragonfly",
     "eagle", "falcon", "ferret", "finch", "firefly", "fox", "gazelle", "giraffe", "hamster", "hare", "hedgehog",
     "heron", "hummingbird", "ibex", "jackdaw", "kestrel", "kingfisher", "koala", "ladybird", "lark", "lemur", "lizard",
@@ -27,6 +29,26 @@ ANIMALS = (
     "penguin", "puffin", "quail", "rabbit", "raven", "robin", "salmon", "seal", "sparrow", "squirrel", "stork",
     "swallow", "swan", "tiger", "toucan", "turtle", "walrus", "wombat", "wren", "zebra",
 )  # fmt: skip
+# In Spanish an adjective follows its noun; these have one form for both genders.
+_SPANISH = (
+    "ágil", "alegre", "amable", "audaz", "azul", "brillante", "celeste", "constante", "cordial", "cortés", "dulce",
+    "elegante", "feliz", "fiel", "firme", "fuerte", "genial", "gentil", "índigo", "jovial", "leal", "libre", "naranja",
+    "noble", "paciente", "prudente", "púrpura", "radiante", "rosa", "sagaz", "sonriente", "suave", "tenaz", "turquesa",
+    "valiente", "veloz", "verde", "violeta",
+)  # fmt: skip
+_SPANISH_ANIMALS = (
+    "abubilla", "águila", "alondra", "alpaca", "ardilla", "bisonte", "búho", "caballo", "camello", "canguro", "castor",
+    "cebra", "ciervo", "cigüeña", "cisne", "colibrí", "conejo", "cuervo", "delfín", "erizo", "flamenco", "foca",
+    "gacela", "garza", "gaviota", "golondrina", "grillo", "grulla", "guepardo", "halcón", "hurón", "jirafa", "jilguero",
+    "koala", "lagarto", "lémur", "libélula", "liebre", "lince", "luciérnaga", "mariposa", "mariquita", "mirlo", "morsa",
+    "nutria", "panda", "pelícano", "petirrojo", "pingüino", "pulpo", "ruiseñor", "salmón", "tejón", "tigre", "tortuga",
+    "tucán", "urraca", "zorro",
+)  # fmt: skip
+PSEUDONYMS = {
+    "en": [f"{one} {animal}" for one in _ENGLISH for animal in _ENGLISH_ANIMALS],
+    "es": [f"{animal} {one}" for one in _SPANISH for animal in _SPANISH_ANIMALS],
+}
+"""Language -> all there are."""
 
 
 def new_class_code() -> str:
@@ -51,8 +73,10 @@ def shown_class_code(code: str) -> str:
 
 
 def new_pseudonym(taken: Collection[str]) -> str:
-    """A pseudonym that nobody in the class has; raises `LookupError` if all are taken."""
-    free = [name for one in ADJECTIVES for animal in ANIMALS if (name := f"{one} {animal}") not in taken]
+    """A pseudonym that nobody in the class has, in the language of whoever gets it; raises `LookupError` if all are
+    taken.
+    """
+    free = [name for name in PSEUDONYMS[language()] if name not in taken]
     if not free:
         raise LookupError("every pseudonym is taken")
     return secrets.choice(free)

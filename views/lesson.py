@@ -196,12 +196,14 @@ def _picture(lesson: Lesson, _block: Block, scene: Scene) -> None:
 
 
 def _compared(lesson: Lesson, block: Block, scene: Scene) -> None:
-    """On a teacher's stage the class has guessed, not the teacher."""
+    """On a teacher's stage the class has guessed, not the teacher, who turns the screens and may guess nothing."""
     found, predicted = class_here.here(), lesson.find("predict", block.argument)
+    attempt = attempts.last(lesson.slug, block.argument)
+    turned_past = presenting.mode() == "stage" and (attempt is None or attempt.answer is None)
     voted = found is not None and found.seat is None and found.phase((lesson.slug, block.argument)) == "revealed"
     if voted and found is not None and predicted is not None:
         show_result(lesson, predicted, scene, found, large=True)
-    show_comparison(lesson, block, scene, own=not voted)
+    show_comparison(lesson, block, scene, own=not voted and not turned_past)
 
 
 def _in_class(lesson: Lesson, question: str, scene: Scene) -> None:

@@ -29,6 +29,8 @@ def test_going_on_to_the_answer_counts_as_no_guess(engine):
     said = words(page)
     assert ANSWER in said and QUESTION not in said
     assert [(one.question, one.answer) for one in page.session_state["attempts"]] == [("passes", None)]
+    # Nobody on a stage "said: no guess", as stood there once.
+    assert "You said" not in [one.label for one in page.metric] and "10 passes" in [one.value for one in page.metric]
 
 
 def test_a_slide_that_is_not_there_is_the_last_or_the_first(engine):

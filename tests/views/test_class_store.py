@@ -11,6 +11,7 @@ from views.attempt_store import AttemptStore
 from views.class_store import LASTS_S, Class, ClassStore
 from views.class_votes import PHASES, ClassVotes, Phase
 from views.database import KEEP_DAYS
+from views.words import speaking
 
 LESSON = "one-request-two-phases"
 KEY = (LESSON, "passes")
@@ -172,3 +173,12 @@ def test_a_disk_that_cannot_be_written_costs_the_class_and_says_so(tmp_path):
     blocked.write_text("")
     store = ClassStore(blocked)
     assert store.start(None, "") is None and store.join(1, "CCCCCC") == "not_kept" and store.seat_of("any") is None
+
+
+def test_a_pseudonym_is_in_the_language_of_whoever_gets_it():
+    """On a Spanish class's stage stood English animals."""
+    with speaking("es"):
+        name = class_names.new_pseudonym(())
+    assert name in class_names.PSEUDONYMS["es"] and class_names.new_pseudonym(()) in class_names.PSEUDONYMS["en"]
+    for names in class_names.PSEUDONYMS.values():
+        assert len(set(names)) == len(names) > 2_000, "a hundred learners are not the end of them"

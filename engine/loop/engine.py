@@ -18,10 +18,7 @@ import secrets
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Self
-
-import msgspec
 
 from engine.account.cost import Rates
 from engine.account.record import Device, ModelShape, Run
@@ -30,10 +27,11 @@ from engine.loop.choosing import choose_all
 from engine.loop.drafting.drafters import Drafters
 from engine.loop.idle import IdleJobs
 from engine.loop.leg import WHOLE, Leg
+from engine.loop.line import Line
 from engine.loop.live_run import LiveRun
 from engine.loop.parts import Computes, Drafts, Tokenizes
 from engine.loop.policy import Policy
-from engine.loop.queueing import Place, Reserved, Served, places
+from engine.loop.queueing import Reserved, Served
 from engine.loop.recorder import Recorder, Reused
 from engine.loop.request import Request, RequestError, SamplingParams, read_prompt
 from engine.loop.result import Result
@@ -63,14 +61,6 @@ clock = time.perf_counter_ns
 _log = logging.getLogger(__name__)
 
 
-def _with_place(row: BatchRow, place: Place | None) -> BatchRow:
-    if place is None:
-        return row
-    return msgspec.structs.replace(
-        row, place=place.number, expected_wait_ns=place.expected_wait_ns, estimated_from=place.estimated_from
-    )
-
-
 class Engine:
     """One model that serves requests. `Engine.load` is the usual way to get one."""
 
@@ -94,14 +84,13 @@ class Engine:
         self._scheduler = Scheduler(policy, runner)
         self._drafters = Drafters(draft_model)
         self._record_passes = record
-        self._served = Served()
-        self._reserved: Reserved | None = None
         self.steps = StepLog(clock)
         self._live: dict[str, LiveRun] = {}
+        self._line = Line(self._scheduler, self._live, clock)
         self._bell = Bell()
         self._idle = IdleJobs()
         self._lock = threading.RLock()
-        """Guards scheduler and `_live`; held for microseconds."""
+        """Guards scheduler, `_live` and the line; held for microseconds."""
         self._stepping = threading.Lock()
         """Held by whoever computes, for a whole step."""
         self._work_waits = threading.Event()
@@ -163,7 +152,7 @@ class Engine:
     def warm_up(self) -> None:
         """Serve a short request, so that what the libraries do at their first call is done."""
         self.run(Request("Once upon a time", SamplingParams(max_new_tokens=8, ignore_eos=True)))
-        self._served = Served()
+        self._line.served = Served()
 
     @property
     def models(self) -> dict[str, ModelShape]:
@@ -209,7 +198,7 @@ class Engine:
             self._check_open(run_id)
             self._live[run_id] = LiveRun(request, sequence, recorder, arrived=leg.arrived, hand_over=leg.hand_over)
             self._scheduler.add(sequence)
-            self._tell_the_line()
+            self._line.tell()
         self._work_waits.set()
         return log
 
@@ -223,8 +212,7 @@ class Engine:
     def batch_table(self) -> list[BatchRow]:
         """The live rows, running first, then waiting in order; no run ids. Any thread, never waits for a step."""
         with self._lock:
-            told = {sequence.ticket: place for sequence, place in self._places()}
-            return [_with_place(row, told.get(row.ticket)) for row in self._scheduler.rows()]
+            return self._line.rows()
 
     def reserve(self, reserved: Reserved) -> None:
         """From now on, let only requests of the lane join, after all who are here already; see the scheduler.
@@ -232,15 +220,12 @@ class Engine:
         Whoever reserves must `release`: the engine itself does not look at the time. Any thread.
         """
         with self._lock:
-            self._reserved = reserved
-            self._scheduler.reserve()
+            self._line.reserve(reserved)
 
     def release(self) -> None:
         """The reservation is over: who was held goes on. Idempotent; any thread."""
         with self._lock:
-            self._reserved = None
-            self._scheduler.release()
-            self._tell_the_line()
+            self._line.release()
         self._work_waits.set()
 
     def trace(self, run: Run, layer: int, head: int) -> TraceRecord:
@@ -364,7 +349,7 @@ class Engine:
     def _advance_idle(self) -> bool:
         """One pass of a trace that waits, if there is one; requests go first, and a reserved engine is left alone."""
         with self._stepping:
-            return not self._reserved and self._idle.advance()
+            return not self._line.reserved and self._idle.advance()
 
     def _plan(self) -> StepPlan:
         with self._lock:
@@ -417,7 +402,7 @@ class Engine:
                     if live.hand_over is not None and live.goes_on_elsewhere(reason):
                         live.hand_over(self._hands_over().export(part.sequence))
                     if live.joined_ns is not None:
-                        self._served.note(result.end_ns - live.joined_ns, part.sequence.n_new)
+                        self._line.served.note(result.end_ns - live.joined_ns, part.sequence.n_new)
                     self._finish(live.sequence).recorder.ended(reason, clock())
 
     def _finish(self, sequence: Sequence) -> LiveRun:
@@ -434,16 +419,8 @@ class Engine:
         """Tell those behind a sequence that it has left; its last event is written by the caller."""
         self._drafters.forget(sequence)
         live = self._live.pop(sequence.run_id)
-        self._tell_the_line()
+        self._line.tell()
         return live
-
-    def _tell_the_line(self) -> None:
-        now = clock()
-        for sequence, place in self._places():
-            self._live[sequence.run_id].moved(place, now)
-
-    def _places(self) -> Iterator[tuple[Sequence, Place]]:
-        return places(self._scheduler, self._served, self._reserved, clock())
 
     def _check_weights(self, request: Request) -> None:
         _, own = split_variant(self.shape.name)

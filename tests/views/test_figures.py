@@ -182,4 +182,4 @@ def test_every_figure_has_words_for_whoever_cannot_see_it_and_a_table_without_ga
     ):  # fmt: skip
         assert drawn.title and len(drawn.description) > 20 and drawn.how
         assert len({len(column) for column in drawn.table.values()}) == 1
-        assert drawn.figure.layout.paper_bgcolor == "rgba(0,0,0,0)"
+        assert drawn.figure.layout.template.layout.paper_bgcolor == "rgba(0,0,0,0)"

@@ -75,10 +75,10 @@ def watch_runs(scene: Scene) -> None:
     A picture says so too, but it may stand on another slide, not have loaded, or be shut away like a lesson's answer:
     lesson 7 has none before its answer, and on a busy machine it waited for ever.
     """
-    page = scene.page
-    going = page.link.run if scene.running else None if scene.settled or scene.other_due else page.link.other
-    if going is not None:
-        st.fragment(_watch, run_every=WATCH_EVERY_S, key=page.key("watch"))(going, second=not scene.running)
+    second = scene.ended and not scene.settled and not scene.other_due
+    run_id = scene.page.link.other if second else scene.run_id
+    if run_id is not None and (second or scene.running):
+        st.fragment(_watch, run_every=WATCH_EVERY_S, key=scene.page.key("watch"))(run_id, second=second)
 
 
 def _watch(run_id: str, *, second: bool) -> None:

@@ -39,6 +39,11 @@ from tests.browser.site.conftest import App, ready_app
 
 EVERY_S = 20.0
 NEW_TOKENS = 32
+# The picture of the run before stands there until the new one takes its place.
+NEW_PICTURE = """before => {
+  const picture = window.__flipbook;
+  return picture?.runId && picture.runId !== before && picture.isOver && picture.passes;
+}"""
 PAGE = "lab"
 QUERY = f"new={NEW_TOKENS}&stop=0&temperature=0"
 LOOK_EVERY_S = 5.0
@@ -117,13 +122,10 @@ async def learn_in_browser(page: Page, seen: Seen, first_s: float, until: float)
     at = time.monotonic() + first_s
     while at < until:
         await asyncio.sleep(max(0.0, at - time.monotonic()))
-        before = page.url
         try:
-            await page.get_by_role("button", name="Run it").click()
-            await page.wait_for_function(
-                "before => location.href !== before && window.__flipbook?.isOver && __flipbook.events > 0", arg=before
-            )
-            passes = await page.evaluate("__flipbook.passes")
+            before = await page.evaluate("window.__flipbook?.runId ?? null")
+            await page.get_by_role("button", name="Run it", exact=True).click()
+            passes = await (await page.wait_for_function(NEW_PICTURE, arg=before)).json_value()
         except BrowserError:
             seen.lost += 1
             return

@@ -6,6 +6,10 @@ import { isOver } from "./score.js";
 /** @param {import("./instance.js").Flipbook} book */
 export function handleOf(book) {
   return {
+    /** The live run in view; null for a recording. */
+    get runId() {
+      return book.component.data.run_id ?? null;
+    },
     get step() {
       return book.player.step;
     },

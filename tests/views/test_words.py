@@ -2,6 +2,7 @@
 
 import ast
 import re
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -15,7 +16,7 @@ from views import engine_faults, engine_words
 from views.flipbook_words import PLURALS, labels
 from views.handout import handout
 from views.locale import catalogue
-from views.words import DEFAULT, LANGUAGES, N_, Words, _, language, ngettext, speaking
+from views.words import DEFAULT, LANGUAGES, LOCALE, N_, Words, _, language, ngettext, speaking
 
 OTHERS = [code for code in LANGUAGES if code != DEFAULT]
 
@@ -58,6 +59,22 @@ def test_the_test_above_finds_what_it_looks_for():
 def test_messages_are_found_in_f_strings_and_over_several_lines():
     source = "f\"{_('a {n}')}\"\nN_('b '\n   'c')\nngettext('{n} d', '{n} e', 3)\n_(name)\n"
     assert dict(catalogue.messages_in(source)) == {"a {n}": 1, "b c": 2, ("{n} d", "{n} e"): 4}
+
+
+def test_a_message_that_becomes_a_plural_keeps_its_word_and_lacks_the_other_form(tmp_path, monkeypatch):
+    """`update` ended with an error, and the catalogue was gone with it."""
+    monkeypatch.setattr(catalogue, "LOCALE", tmp_path)
+    monkeypatch.setattr(catalogue, "ROOT", tmp_path)
+    shutil.copytree(LOCALE / "es", tmp_path / "es")
+    path = tmp_path / "es" / "LC_MESSAGES" / "twospeeds.po"
+    singular, known = next((one.id, one.string) for one in catalogue.read("es") if isinstance(one.id, str) and one.id)
+    monkeypatch.setattr(catalogue, "used", lambda: {(singular, f"{singular}s"): [("views/lab.py", 1)]})
+    catalogue.update("es")
+    assert catalogue.read("es").get(singular).string == (known, "") and path.exists()
+    assert [fault for fault in catalogue.faults("es") if "not in es" in fault]
+    monkeypatch.setattr(catalogue, "used", lambda: {singular: [("views/lab.py", 1)]})
+    catalogue.update("es")
+    assert catalogue.read("es").get(singular).string == known and not list(catalogue.faults("es"))
 
 
 def test_two_people_at_once_read_two_languages():

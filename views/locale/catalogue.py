@@ -78,12 +78,20 @@ def update(language: str) -> None:
     for key, places in used().items():
         kept = known.get(_msgid(key))
         files = dict.fromkeys((where, 0) for where, _line in places)
-        new.add(key, kept.string if kept else None, locations=list(files), flags=kept.flags if kept else ())
+        string = _in_forms(_strings(kept), key, new.num_plurals) if kept else None
+        new.add(key, string, locations=list(files), flags=kept.flags if kept else ())
     path = po_path(language)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         write_po(file, new, width=120, include_lineno=False)
     path.with_suffix(".mo").write_bytes(compiled(language))
+
+
+def _in_forms(strings: tuple[str, ...], key: Key, n_plurals: int) -> str | tuple[str, ...]:
+    """A known translation as its message needs it now: one that has become a plural keeps its word as the first form,
+    and lacks the others until somebody fills them in.
+    """
+    return (*strings, *[""] * n_plurals)[:n_plurals] if isinstance(key, tuple) else strings[0]
 
 
 def compiled(language: str) -> bytes:

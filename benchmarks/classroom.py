@@ -3,7 +3,7 @@
     python -m benchmarks.classroom --learners 30 --minutes 30
 
 Every learner has the Lab open and sends the 8-token prompt for 32 new tokens every 20 s, from a moment of its own in
-those 20 s. Learners are sessions that speak Streamlit's own websocket protocol (benchmarks/streamlit_session.py) and
+those 20 s; whoever waits longer than that for an answer sends again when it is there. Learners are sessions that speak Streamlit's own websocket protocol (benchmarks/streamlit_session.py) and
 read their run over the app's relay; a few are browsers (`--browsers`, which use the same cores). Asked before: what an
 open page costs while nobody does anything.
 
@@ -114,7 +114,7 @@ async def learn(session: Session, seen: Seen, first_s: float, until: float) -> N
         except (SessionLost, OSError):
             seen.lost += 1
             return
-        at += EVERY_S
+        at = max(at + EVERY_S, time.monotonic())  # whoever had to wait longer does not press twice
 
 
 async def learn_in_browser(page: Page, seen: Seen, first_s: float, until: float) -> None:
@@ -131,7 +131,7 @@ async def learn_in_browser(page: Page, seen: Seen, first_s: float, until: float)
             return
         seen.by_browsers += 1
         seen.wrong_in_browsers += passes != NEW_TOKENS
-        at += EVERY_S
+        at = max(at + EVERY_S, time.monotonic())  # whoever had to wait longer does not press twice
 
 
 async def idle_cost(

@@ -3,9 +3,9 @@
     python -m benchmarks.classroom --learners 30 --minutes 30
 
 Every learner has the Lab open and sends the 8-token prompt for 32 new tokens every 20 s, from a moment of its own in
-those 20 s; whoever waits longer than that for an answer sends again when it is there. Learners are sessions that speak Streamlit's own websocket protocol (benchmarks/streamlit_session.py) and
-read their run over the app's relay; a few are browsers (`--browsers`, which use the same cores). Asked before: what an
-open page costs while nobody does anything.
+those 20 s; whoever waits longer than that for an answer sends again when it is there. Learners are sessions that speak
+Streamlit's own websocket protocol (benchmarks/streamlit_session.py) and read their run over the app's relay; a few are
+browsers (`--browsers`, which use the same cores). Asked before: what an open page costs while nobody does anything.
 
 Reported: whether every run gave the text that the same prompt gives alone (greedy, so there is one right answer), the
 time to first token by the engine's clock and as a session sees it from the press of the button, sessions that were

@@ -131,6 +131,7 @@ def _for_weight(
         return functions[weight.bits], weight.data, (weight.group,)
     if isinstance(weight, PanelMatrix):
         return functions["panels", weight.dtype], weight.data, ()
+    assert isinstance(weight, Tensor), "QuantizedRows are for a GPU"
     return functions[weight.dtype], weight, ()
 
 

@@ -33,8 +33,10 @@ def memory_figure(run: Run, theme: Theme) -> Drawn:
     styled(figure, theme, height=340)
     if crossover is not None and crossover <= last:
         _mark_crossover(figure, crossover, cost.kv_bytes(shape, crossover) / size, theme, last, held)
-    figure.update_xaxes(title_text=_("tokens held"), range=[0, last])
-    figure.update_yaxes(title_text=unit, range=[0, top / size * 1.12])
+    figure.update_layout(
+        xaxis={"title": {"text": _("tokens held")}, "range": [0, last]},
+        yaxis={"title": {"text": unit}, "range": [0, top / size * 1.12]},
+    )
     return Drawn(
         figure=figure,
         title=_("Memory kept between passes"),

@@ -30,9 +30,11 @@ def passes_figure(run: Run, theme: Theme, *, recorded: bool) -> Drawn:
         figure.add_trace(_blocks(run.passes, phase, theme))
     styled(figure, theme, height=210)
     end_ms = run.passes[-1].end_ns / 1e6
-    figure.update_layout(bargap=0.25, barmode="overlay", uniformtext={"minsize": 11, "mode": "hide"})
-    figure.update_xaxes(title_text=_("ms since the request arrived"), range=[0, end_ms * 1.02])
-    figure.update_yaxes(showgrid=False, tickfont_size=14)
+    figure.update_layout(
+        bargap=0.25, barmode="overlay", uniformtext={"minsize": 11, "mode": "hide"},
+        xaxis={"title": {"text": _("ms since the request arrived")}, "range": [0, end_ms * 1.02]},
+        yaxis={"showgrid": False, "tickfont": {"size": 14}},
+    )  # fmt: skip
     _mark_first_token(figure, run, theme)
     return Drawn(
         figure=figure,
@@ -80,12 +82,15 @@ def _mark_first_token(figure: go.Figure, run: Run, theme: Theme) -> None:
     ttft_ns = timings(run).ttft_ns
     if ttft_ns is None:
         return
-    figure.add_vline(
-        x=ttft_ns / 1e6, line_width=1, line_dash="dot", line_color=FAINT[theme],
-        annotation={
-            "text": _("first token after {time}").format(time=milliseconds(ttft_ns)),
-            "font": {"size": 13, "color": FAINT[theme]}, "xanchor": "left", "yanchor": "middle", "y": 0.75, "xshift": 6,
-        },
+    at = ttft_ns / 1e6
+    figure.add_shape(
+        type="line", x0=at, x1=at, y0=0, y1=1, yref="y domain",
+        line={"width": 1, "dash": "dot", "color": FAINT[theme]},
+    )  # fmt: skip
+    figure.add_annotation(
+        text=_("first token after {time}").format(time=milliseconds(ttft_ns)), showarrow=False,
+        x=at, xanchor="left", xshift=6, y=0.75, yref="y domain", yanchor="middle",
+        font={"size": 13, "color": FAINT[theme]},
     )  # fmt: skip
 
 

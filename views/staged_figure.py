@@ -21,7 +21,8 @@ def staged(figure: go.Figure) -> go.Figure:
 def _enlarged(figure: go.Figure) -> go.Figure:
     large = go.Figure(figure)
     layout = large.layout
-    margin = {side: LARGER * (getattr(layout.margin, side) or 0) for side in "lrtb"}
+    own, common = layout.margin, layout.template.layout.margin
+    margin = {side: LARGER * (getattr(own, side) or getattr(common, side) or 0) for side in "lrtb"}
     large.update_layout(
         height=LARGER * (layout.height or 450), margin=margin, font_size=LARGER * (layout.font.size or _BODY)
     )

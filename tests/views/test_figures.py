@@ -1,15 +1,17 @@
 """Figures from a run: drawn to scale, labelled, with axes that hold what they show, and a table of the same numbers."""
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
 from engine.account import cost
 from engine.account.record import Device
 from engine.account.trace_record import LayerGates, PassTimes, StateTrace, TraceRecord, pack
 from tests.lessons.story_run import DECODE_NS, PREFILL_NS, PROMPT, QUEUE_NS, REPLY, STORY, story_run, token
+from views import staged_figure
 from views.figure_memory import axis_end, memory_figure
 from views.figure_passes import passes_figure
-from views.figure_style import PATTERNS
+from views.figure_style import PATTERNS, styled
 from views.figure_trace import gates_figure, layer_times_figure, state_figure
 from views.palette import COLOURS
 from views.trace_arrays import head_gates, layer_times_ns, mean_kept_shares, state_frames
@@ -183,3 +185,11 @@ def test_every_figure_has_words_for_whoever_cannot_see_it_and_a_table_without_ga
         assert drawn.title and len(drawn.description) > 20 and drawn.how
         assert len({len(column) for column in drawn.table.values()}) == 1
         assert drawn.figure.layout.template.layout.paper_bgcolor == "rgba(0,0,0,0)"
+
+
+def test_on_a_stage_words_grow_and_so_does_the_room_around_them():
+    """What all figures share stands in their template, where the stage must look for it, too."""
+    small = styled(go.Figure(go.Scatter(x=[1], y=[1])), "light", height=200)
+    large = staged_figure._enlarged(small).layout
+    assert (large.height, large.margin.l, large.margin.t) == (320, 8 * 1.6, 12 * 1.6)
+    assert large.font.size == 14 * 1.6 and large.xaxis.tickfont.size == 13 * 1.6

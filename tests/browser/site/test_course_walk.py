@@ -115,7 +115,11 @@ def wrong_one(question: Question, values: Mapping[str, Value]) -> Answer:
 
 
 def give(place: Locator, question: Question, answer: Answer, button: str) -> None:
-    """Fill the box or choose the option, and press the button."""
+    """Fill the box or choose the option, and press the button.
+
+    Not before the page stands: what is typed into a box that is just being drawn anew is gone with the old one.
+    """
+    settled(place.page)
     if isinstance(answer, str):
         option = place.get_by_test_id("stRadio").locator("label:has(input)").nth(list(question.options).index(answer))
         option.click()

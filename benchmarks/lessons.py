@@ -96,6 +96,8 @@ def measure(page: Page, url: str) -> dict[str, dict[str, list[float]]]:
         waits["by click"].setdefault(slug, []).append(clicked_ms(page, slug))
     visit(page, f"{url}/format")
     controls = page.locator("[data-testid=stMain]").locator(CONTROLS)
+    controls.last.wait_for(state="attached")  # the page that shows them all takes a while
+    settled(page)
     for number in list(range(controls.count())) * ROUNDS:
         if not controls.nth(number).evaluate("one => one.closest('[data-testid=stForm]') !== null"):
             waits["an instrument"].setdefault(f"control {number}", []).append(answered_ms(page, controls.nth(number)))

@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import PATIENCE_MS
 from tests.browser.site.visitor import (
     LESSON,
     ask,
@@ -25,11 +26,12 @@ P = 8
 def address(one_context, app):
     """Where the page is after the guess and the run: whoever opens it finds both, so one walk serves all tests."""
     page = one_context.new_page()
+    page.set_default_timeout(PATIENCE_MS)
     visit(page, app.url + LESSON)
     ask(page, PROMPT)
     guess(page, 11)
     wait_for_end(page)
-    yield page.url.split("&at=")[0]
+    return page.url.split("&at=")[0]
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ OPERATIONS = (
     "drafted_gated_delta_net",
     "fold_drafts",
 )
-# The layers of a plain decode step call these, and nothing else.
+# The layers of a plain step call these, and nothing else.
 RECORDED = OPERATIONS[1:-2]
 
 PREFERENCE = {"cpu": ("native", "cpu", "reference"), "cuda": ("gpu", "reference")}
@@ -127,11 +127,21 @@ def recordable() -> bool:
     return module is not None and all(getattr(table, name) is getattr(module, name, None) for name in RECORDED)
 
 
-def record() -> contextlib.AbstractContextManager[Recording]:
-    """Note the calls that operations make inside the block, to be replayed; only where `recordable`."""
+def buffers() -> Any:
+    """Room for the results of recordings of which one at a time is made or replayed; only where `recordable`."""
     module = _recorder()
     assert module is not None
-    return module.record()
+    return module.Buffers()
+
+
+def record(buffers: Any) -> contextlib.AbstractContextManager[Recording]:
+    """Note the calls that operations make inside the block, to be replayed; only where `recordable`.
+
+    The results lie in `buffers`, until another recording that was made in them is replayed.
+    """
+    module = _recorder()
+    assert module is not None
+    return module.record(buffers)
 
 
 def runs_while_recording() -> bool:

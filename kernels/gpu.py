@@ -203,6 +203,10 @@ def attention(
 # -------------------------------------------------------------------------------------------------- recording
 
 
+class Buffers:
+    """Nothing of ours: a graph brings its own memory."""
+
+
 class Recording:
     """A pass as a CUDA graph: its launches, noted while nothing was computed, and made again as one."""
 
@@ -215,7 +219,7 @@ class Recording:
 
 
 @contextlib.contextmanager
-def record() -> Iterator[Recording]:
+def record(_buffers: Buffers) -> Iterator[Recording]:
     """Note every launch inside the block. None may be the first of its kernel: compiling cannot be noted."""
     recording = Recording()
     with torch.cuda.graph(recording.graph):

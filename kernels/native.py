@@ -13,6 +13,7 @@ import functools
 import itertools
 import struct
 import threading
+import weakref
 from collections.abc import Iterator
 from ctypes import c_int64, c_void_p
 from typing import Any, TypeGuard
@@ -29,10 +30,36 @@ from kernels.weight import Weight
 _library = ctypes.CDLL(str(build.library()))
 
 
+class Buffers:
+    """Room for what the operations inside recordings return: a few tensors, each used again once nobody holds it.
+
+    So a pass writes to the same few places of the cache all along, and a model's recordings, of which one at a time is
+    replayed, take no more room than the largest.
+    """
+
+    def __init__(self) -> None:
+        self._blocks: list[tuple[Tensor, weakref.ref[Tensor]]] = []
+
+    def take(self, rows: int, width: int) -> Tensor:
+        """A tensor [rows, width] of the smallest block that is free and large enough, or of a new one."""
+        size = rows * width
+        free = [(block.numel(), i) for i, (block, user) in enumerate(self._blocks) if user() is None]
+        _, at = min((one for one in free if one[0] >= size), default=(size, len(self._blocks)))
+        block = self._blocks.pop(at)[0] if at < len(self._blocks) else torch.empty(size)
+        tensor = block[:size].view(rows, width)
+        self._blocks.append((block, weakref.ref(tensor)))
+        return tensor
+
+    def own(self, tensor: Tensor) -> bool:
+        """Whether the tensor lies in one of the blocks."""
+        return any(block.data_ptr() == tensor.data_ptr() for block, _ in self._blocks)
+
+
 class Recording:
     """The calls of one pass, in order. `replay` makes them again, on whatever the same addresses hold by then."""
 
-    def __init__(self) -> None:
+    def __init__(self, buffers: Buffers) -> None:
+        self.buffers = buffers
         self._calls: list[tuple[int, int]] = []
         # Addresses mean nothing once their memory is given back.
         self._kept: list[Any] = []
@@ -43,7 +70,7 @@ class Recording:
         address = ctypes.cast(function, c_void_p).value
         assert address is not None
         self._calls.append((address, ctypes.addressof(words)))
-        self._kept.append((words, tensors))
+        self._kept.append((words, [tensor for tensor in tensors if not self.buffers.own(tensor)]))
 
     def replay(self) -> None:
         """Make all calls again."""
@@ -60,9 +87,12 @@ _of_thread = _OfThread()
 
 
 @contextlib.contextmanager
-def record() -> Iterator[Recording]:
-    """Note every call that this thread makes inside the block (and make it). One recording at a time."""
-    _of_thread.recording = recording = Recording()
+def record(buffers: Buffers) -> Iterator[Recording]:
+    """Note every call that this thread makes inside the block (and make it). One recording at a time.
+
+    What the calls return lies in the buffers: the next recording or replay that uses them may write over it.
+    """
+    _of_thread.recording = recording = Recording(buffers)
     try:
         yield recording
     finally:
@@ -79,8 +109,9 @@ def arranged(weight: Tensor) -> Weight:
 def embedding(ids: Tensor, table: Weight) -> Tensor:
     """See `reference.embedding`. Raises IndexError for an id that the table has no row for."""
     n_rows, width = table.shape
-    if len(ids) and (int(ids.min()) < 0 or int(ids.max()) >= n_rows):
-        raise IndexError(f"token ids from {int(ids.min())} to {int(ids.max())} for a table of {n_rows} rows")
+    numbers = ids.numpy()  # whose least and largest cost a tenth of what torch asks for them
+    if len(ids) and not 0 <= numbers.min() <= numbers.max() < n_rows:
+        raise IndexError(f"token ids from {numbers.min()} to {numbers.max()} for a table of {n_rows} rows")
     out = torch.empty(len(ids), width)
     function, stored, group = _for_weight(_embedding, table)
     _call(function, (out, ids, stored), None, (), (len(ids), width, n_rows, *group))
@@ -92,7 +123,7 @@ def norm_linear(x: Tensor, scale: Tensor, eps: float, weight: Weight) -> Tensor:
     if _for_library(weight, x):
         return bf16_products.norm_linear(x, scale, eps, weight)
     n_out, width = weight.shape
-    out = torch.empty(x.shape[0], n_out)
+    out = _empty(x.shape[0], n_out)
     function, stored, group = _for_weight(_norm_linear, weight)
     _call(function, (out, x, scale), _bits(eps), (stored,), (x.shape[0], width, n_out, *group))
     return out
@@ -116,6 +147,12 @@ def swiglu_linear_add(out: Tensor, gate_up: Tensor, weight: Weight) -> None:
     n_out, width = weight.shape
     function, stored, group = _for_weight(_swiglu_linear_add, weight)
     _call(function, (out, gate_up, stored), None, (), (gate_up.shape[0], width, n_out, *group))
+
+
+def _empty(rows: int, width: int) -> Tensor:
+    """Room for a result [rows, width]."""
+    recording = _of_thread.recording
+    return torch.empty(rows, width) if recording is None else recording.buffers.take(rows, width)
 
 
 def _for_library(weight: Weight, x: Tensor) -> TypeGuard[Tensor]:
@@ -144,7 +181,7 @@ def gated_delta_net(
     _, n_heads, value_dim, key_dim = states.shape
     n_taps, channels = taps.shape
     key_heads = (channels - n_heads * value_dim) // (2 * key_dim)
-    out = torch.empty(tokens, n_heads * value_dim)
+    out = _empty(tokens, n_heads * value_dim)
     _call(
         _gated_delta_net,
         (out, projected, taps, decay_rate, dt_bias, norm_weight), _bits(eps), (windows, states, bounds, slots),
@@ -197,7 +234,7 @@ def gated_attention(
     n_kv_heads, n_pages, page_size, dim = keys.shape
     n_heads = projected_width // (2 * dim) - n_kv_heads
     sequences, table_width = page_tables.shape
-    out = torch.empty(tokens, n_heads * dim)
+    out = _empty(tokens, n_heads * dim)
     _call(
         _gated_attention[keys.dtype],
         (out, projected, q_scale, k_scale), _bits(eps),
@@ -216,7 +253,7 @@ def attention(
     n_kv_heads, n_pages, page_size, dim = keys.shape
     n_heads = projected_width // dim - 2 * n_kv_heads
     sequences, table_width = page_tables.shape
-    out = torch.empty(tokens, n_heads * dim)
+    out = _empty(tokens, n_heads * dim)
     _call(
         _attention[keys.dtype],
         (out, projected, rotary, keys, values, positions, kv_rows, page_tables, bounds), None, (),

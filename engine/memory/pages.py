@@ -13,6 +13,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from engine.memory.alone import put
 from engine.memory.errors import OutOfMemory
 from engine.memory.untouched import CPU, untouched
 
@@ -108,7 +109,7 @@ class KVPages:
 
     def _copy(self, source: int, target: int) -> None:
         for pool in (self.keys, self.values):
-            pool[:, :, target] = pool[:, :, source]
+            put(pool[:, :, target], pool[:, :, source])
 
     def poison_free(self) -> None:
         """Fill every free page with NaN, so that a read of memory that nobody owns is seen (for tests)."""

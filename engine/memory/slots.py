@@ -10,6 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from engine.memory.alone import clear, put
 from engine.memory.errors import OutOfMemory
 from engine.memory.untouched import CPU, untouched
 
@@ -66,14 +67,14 @@ class StateSlots:
         if not self._free:
             raise OutOfMemory("state slots", wanted=1, free=0, total=self.n_slots)
         slot = self._free.pop()
-        self.states[:, slot] = self.states[:, source]
-        self.windows[:, slot] = self.windows[:, source]
+        for pool in (self.states, self.windows):
+            put(pool[:, slot], pool[:, source])
         return slot
 
     def clear(self, slot: int) -> None:
         """Zero a slot: the state of a sequence that has seen nothing."""
-        self.states[:, slot].zero_()
-        self.windows[:, slot].zero_()
+        for pool in (self.states, self.windows):
+            clear(pool[:, slot])
 
     def free(self, slot: int) -> None:
         """Give a slot back."""

@@ -6,9 +6,10 @@ there is no other channel.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -19,8 +20,7 @@ from engine.memory.memory import Holding
 from engine.memory.pages import PAGE_SIZE
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """One sequence's part of a pass: consecutive tokens from `start_position` on.
 
     `holding` must already have room for them (`start = memory.extend(holding, len(token_ids))`). `logits` says for
@@ -131,21 +131,19 @@ class Batch:
 def _check(span: Span) -> None:
     if not span.token_ids:
         raise ValueError("a span needs at least one token")
-    if span.context_length > len(span.holding.pages) * PAGE_SIZE or span.context_length > span.holding.length:
+    if span.context_length > min(len(span.holding.pages) * PAGE_SIZE, span.holding.length):
         raise ValueError(f"no room was taken for position {span.context_length - 1}: extend the holding first")
 
 
 def _tensors(*lists: list[int]) -> tuple[Tensor, ...]:
-    numbers = np.array([number for numbers in lists for number in numbers], dtype=np.int64)
+    numbers = np.fromiter(itertools.chain.from_iterable(lists), dtype=np.int64, count=sum(map(len, lists)))
     return torch.from_numpy(numbers).split([len(numbers) for numbers in lists])
 
 
 def _page_tables(tables: list[list[int]]) -> Tensor:
     widest = max(map(len, tables))
-    numbers = np.full((len(tables), widest), -1, dtype=np.int32)
-    for row, table in zip(numbers, tables, strict=True):
-        row[: len(table)] = table
-    return torch.from_numpy(numbers)
+    numbers = [table if len(table) == widest else table + [-1] * (widest - len(table)) for table in tables]
+    return torch.from_numpy(np.array(numbers, dtype=np.int32))
 
 
 def _kv_rows(span: Span) -> Iterable[int]:

@@ -18,7 +18,7 @@ from engine.model.journal import Journal
 from engine.model.mlp import MLP
 from engine.model.plain_attention import Attention
 from engine.model.quantize import Quantizer, WeightFormat, format_name
-from engine.model.recorded_step import RecordedSteps
+from engine.model.recorded_step import Parts, RecordedSteps
 from engine.model.weights import Checkpoint
 from kernels import dispatch
 from kernels.dispatch import table as ops
@@ -91,7 +91,7 @@ class Model:
             kv_dtype=_dtype_name(kv_dtype),
         )  # fmt: skip
         self._rotary = torch.empty(0, config.rotary_dim, device=self.device)
-        self._recorded = RecordedSteps(self.embed, self._through_layers, config.context_length)
+        self._recorded = RecordedSteps(Parts(self.embed, self._through_layers, self.logits), config.context_length)
 
     @classmethod
     def load(
@@ -130,13 +130,14 @@ class Model:
         batch = batch.on(self.device)
         if self._recorded.applies_to(batch):
             return self._recorded.run(batch, memory, self.rotary(batch))
-        return self._through_layers(self.embed(batch), batch, memory, journal)
+        x = self.embed(batch)
+        self._through_layers(x, batch, memory, journal)
+        return self.logits(x, batch)
 
-    def _through_layers(self, x: Tensor, batch: Batch, memory: Memory, journal: Journal | None = None) -> Tensor:
+    def _through_layers(self, x: Tensor, batch: Batch, memory: Memory, journal: Journal | None = None) -> None:
         rotary = self.rotary(batch)
         for layer in self.layers:
             layer.apply(x, batch, memory, rotary, journal)
-        return self.logits(x, batch)
 
     def embed(self, batch: Batch) -> Tensor:
         """The residual stream at its start: each token's row of the embedding, [T, hidden] float32."""

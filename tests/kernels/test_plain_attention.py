@@ -58,7 +58,7 @@ def test_calls_are_replayed_on_what_the_tensors_hold_by_then():
         PlainAttentionCase.of(attention_case([1, 1], held=[9, 30], kv_dtype=torch.bfloat16)) for _ in range(2)
     )
     expected = run(native.attention, copied(second))
-    with native.record() as recording:
+    with native.record(native.Buffers()) as recording:
         out = run(native.attention, first)
     for held, given in zip(vars(first).values(), vars(second).values(), strict=True):
         held.copy_(given)

@@ -98,7 +98,7 @@ def test_decode_steps_are_replayed_and_give_the_tokens_of_transformers(
     with dispatch.override_all("native"):
         ours = load(folder)
         assert Walk(ours, poisoned(ours)).greedy(ids, 40) == expected[0, 9:].tolist()
-    assert len(replayed) == 40
+    assert len(replayed) == 41, "the prompt's step is small enough, too"
 
 
 def test_the_shape_holds_no_state_and_counts_what_was_loaded(oracle: tuple[Path, LlamaForCausalLM]):

@@ -147,11 +147,57 @@ def test_who_listens_to_an_operation_hears_every_step(model: Model, memory: Memo
     assert not replays
 
 
-def test_a_step_that_asks_for_no_logits_is_not_replayed(model: Model, memory: Memory, replays: list[int]):
+def test_a_step_that_asks_for_no_logits_gives_none(model: Model, memory: Memory, replays: list[int]):
     walk = Walk(model, memory)
     for token in (1, 2, 3):
         assert model.forward(Batch.of([walk.span([token], "decode", "none")]), memory).shape == (0, 300)
-    assert not replays
+    expected = Walk(model, memory).feed([1, 2, 3, 4])[-1]
+    torch.testing.assert_close(walk.feed([4], "decode")[0], expected, rtol=0, atol=1e-4)
+    assert len(replays) == 3
+
+
+def test_a_prompt_that_comes_in_chunks_among_decoders_is_replayed_chunk_after_chunk(
+    model: Model, memory: Memory, replays: list[int]
+):
+    """Unrecorded, such a step took a millisecond longer, and everyone's gaps grew with it."""
+    prompt = torch.randint(0, 300, (20,)).tolist()
+    expected = Walk(model, poisoned(model)).feed(prompt)[-1]
+    decoders, newcomer = [Walk(model, memory) for _ in range(3)], Walk(model, memory)
+    alone = [Walk(model, poisoned(model)).feed([n, n, n, n, n]) for n in range(3)]
+    for at in range(0, 20, 4):
+        spans = [one.span([n], "decode") for n, one in enumerate(decoders)]
+        newest = newcomer.span(prompt[at : at + 4], "prefill", "last" if at == 16 else "none")
+        logits = model.forward(Batch.of([*spans, newest]), memory)
+        for n, row in enumerate(logits[:3]):
+            torch.testing.assert_close(row, alone[n][at // 4], rtol=0, atol=1e-4)
+    torch.testing.assert_close(logits[3], expected, rtol=0, atol=1e-4)
+    assert len(replays) == 4
+
+
+def test_recordings_take_room_for_the_largest_step_and_no_more_shapes_are_kept_than_are_of_use(
+    model: Model, memory: Memory, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("engine.model.recorded_step.MOST_SHAPES", 3)
+    for n in (9, 8, 7, 6, 5):
+        walk = Walk(model, memory)
+        walk.feed(list(range(n)))
+        walk.close()
+        blocks = [block.numel() for block, _ in model._recorded._buffers._blocks]
+        if n == 9:
+            largest = blocks
+    assert blocks == largest
+    assert [bounds[-1] for bounds in model._recorded._steps] == [7, 6, 5]
+
+
+def test_what_is_still_in_use_is_not_written_over():
+    buffers = native.Buffers()
+    first, second = buffers.take(2, 8), buffers.take(2, 8)
+    assert first.data_ptr() != second.data_ptr()
+    place = first.data_ptr()
+    del first
+    third, fourth = buffers.take(3, 5), buffers.take(1, 4)
+    assert (third.data_ptr(), third.shape) == (place, (3, 5))
+    assert fourth.data_ptr() not in (place, second.data_ptr())
 
 
 def test_a_wrong_token_id_is_an_error_in_a_replayed_step_too(model: Model, memory: Memory):

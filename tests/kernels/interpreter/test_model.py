@@ -8,7 +8,7 @@ import torch
 from engine.model import recorded_step
 from engine.model.batch import Batch, Span
 from engine.model.model import Model
-from engine.model.recorded_step import RecordedSteps
+from engine.model.recorded_step import Parts, RecordedSteps
 from kernels import dispatch
 from kernels.quantized_rows import QuantizedRows
 from tests.engine.small_model import write_small_model
@@ -68,18 +68,17 @@ def test_a_model_in_fewer_bits_gives_the_logits_of_what_its_numbers_stand_for(tm
 
 
 class Noted:
-    """What a CUDA graph is to its caller: the calls of one forward pass, made again on the same tensors."""
+    """What a CUDA graph is to its caller: the calls of one pass through the layers, made again on the same tensors."""
 
-    def __init__(self, forward):
-        self.forward = forward
+    def __init__(self, layers):
+        self.layers = layers
 
     def __call__(self, *arguments):
         self.arguments = arguments
-        self.result = self.forward(*arguments)
-        return self.result
+        self.layers(*arguments)
 
     def replay(self):
-        self.result.copy_(self.forward(*self.arguments))
+        self.layers(*self.arguments)
 
 
 def test_a_graph_is_noted_on_nobody_s_memory_and_replayed_on_everyone_s(tmp_path, monkeypatch):
@@ -88,12 +87,13 @@ def test_a_graph_is_noted_on_nobody_s_memory_and_replayed_on_everyone_s(tmp_path
     noted = Noted(model._through_layers)
     monkeypatch.setattr(recorded_step.dispatch, "recordable", lambda: True)
     monkeypatch.setattr(recorded_step.dispatch, "runs_while_recording", lambda: False)
-    monkeypatch.setattr(recorded_step.dispatch, "record", lambda: contextlib.nullcontext(noted))
+    monkeypatch.setattr(recorded_step.dispatch, "record", lambda _: contextlib.nullcontext(noted))
     passes = [[("a", [5, 6, 7]), ("b", [8, 9])]] + [[("a", [n]), ("b", [n + 1])] for n in (1, 2, 3)]
     with dispatch.override_all("reference"):
         monkeypatch.setattr(model._recorded, "applies_to", lambda batch: False)
         truth = logits_of(model, passes)
+    parts = Parts(model.embed, noted, model.logits)
     with dispatch.override_all("gpu"):
-        monkeypatch.setattr(model, "_recorded", RecordedSteps(model.embed, noted, model.config.context_length))
+        monkeypatch.setattr(model, "_recorded", RecordedSteps(parts, model.config.context_length))
         result = logits_of(model, passes)
     assert_close(result, truth.double(), 1e-4)

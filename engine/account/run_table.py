@@ -67,8 +67,8 @@ def _figures(t: Timings) -> list[tuple[str, str]]:
         ("inter-token latency p95", f"{_ms(t.itl_p95_ns)} (n = {n})"),
         ("time per output token", _ms(t.tpot_ns)),
         ("end to end", _ms(t.e2e_ns)),
-        ("prompt tokens a second", _rate(t.prompt_tokens_per_s)),
-        ("output tokens a second", _rate(t.output_tokens_per_s)),
+        ("prompt tokens a second", rate(t.prompt_tokens_per_s)),
+        ("output tokens a second", rate(t.output_tokens_per_s)),
     ]
 
 
@@ -93,5 +93,6 @@ def _ms(duration_ns: float | None) -> str:
     return "" if duration_ns is None else f"{duration_ns / 1e6:.2f} ms"
 
 
-def _rate(per_second: float | None) -> str:
-    return "" if per_second is None else f"{per_second:,.0f}"
+def rate(per_second: float | None) -> str:
+    """Tokens a second: whole ones, of few also tenths; blank if unknown."""
+    return "" if per_second is None else f"{per_second:,.{0 if per_second >= 10 else 1}f}"

@@ -7,6 +7,7 @@ from rich.table import Table
 
 from engine.account.outside_record import OutsideRun
 from engine.account.outside_timings import outside_timings
+from engine.account.run_table import rate
 
 _MOST_ROWS = 40
 
@@ -43,7 +44,7 @@ def figures_table(run: OutsideRun) -> Table:
         (f"{each} p95", f"{_ms(seen.gap_p95_ns)} (n = {n})"),
         ("time per output token", _ms(seen.tpot_ns)),
         ("end to end", _ms(seen.e2e_ns)),
-        ("output tokens a second", "" if seen.output_tokens_per_s is None else f"{seen.output_tokens_per_s:,.0f}"),
+        ("output tokens a second", rate(seen.output_tokens_per_s)),
         ("passes, memory, bytes, odds", "cannot be seen from outside"),
     ):
         table.add_row(name, value)

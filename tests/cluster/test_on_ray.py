@@ -130,6 +130,22 @@ def test_the_apps_client_finds_everything_that_one_engine_has(client):
     assert len(client.trace(run.header.run_id, 0, 0).tokens) == 8 + 2
 
 
+def test_a_reservation_holds_on_every_engine_and_the_lanes_own_run_goes_through_both_pools(client, alone):
+    reserved = client.reserve(60)
+    sampling = Sampling(max_new_tokens=8, ignore_eos=True)
+    held = client.submit(PROMPT, sampling)
+    own = client.submit(PROMPT, sampling, lane=reserved.key)
+    assert [type(event) for event in client.events(own)][-1] is End
+    until(lambda: [(row.phase, row.positions_held) for row in client.batch()] == [(None, 0)])
+    assert client.batch_table().reserved_until == reserved.until
+    client.give_back(reserved.key)
+    *_, last = client.events(held)
+    assert isinstance(last, End)
+    first, second = client.run(own), client.run(held)
+    assert tokens(first) == tokens(second) == tokens(alone.run(Request(PROMPT, sampling)))
+    assert len([event for event in first.events if isinstance(event, Transferred)]) == 1
+
+
 def test_without_the_token_nobody_comes_in_and_nothing_listens_beyond_loopback(client, process):
     assert httpx.get(f"{client.base_url}/health").status_code == 401
     family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]

@@ -102,9 +102,21 @@ def _ray(wanted: Wanted) -> tuple[Any, Any]:
         except Exception as failed:
             # Ray gives its own processes 30 s to come up, and raises this bare; on a busy machine they take longer.
             if last or "timed out during startup" not in str(failed):
-                raise ValueError(f"Ray could not be {where}: {failed}") from failed
+                raise ValueError(f"Ray could not be {where}: {failed}{_token_hint(failed)}") from failed
             ray.shutdown()
     return ray, serve
+
+
+def _token_hint(failed: BaseException) -> str:
+    """What to do where a cluster lets nobody in without a token, which Ray says only in the cause of its error."""
+    causes: BaseException | None = failed
+    while causes is not None:
+        if "InvalidAuthToken" in str(causes):
+            return (
+                ". It asks for a token: set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN to the one that it was started with"
+            )
+        causes = causes.__cause__ or causes.__context__
+    return ""
 
 
 def _deploy(wanted: Wanted, port: int, gpus: float) -> None:

@@ -21,6 +21,7 @@ from engine.cluster.journal import Journal
 from engine.cluster.messages import Ask, Message, Parcel
 from engine.cluster.relay import MAX_LOSSES, EngineLost, Pools, Relay
 from engine.cluster.share import Share
+from engine.cluster.start import _token_hint
 from engine.cluster.steps import ClusterSteps, Tickets
 from engine.loop.engine import Engine
 from engine.loop.request import Request, RequestError
@@ -165,6 +166,17 @@ def test_a_run_without_a_cache_stays_where_its_prompt_was_computed(engines):
 def test_what_an_engine_refuses_is_refused_in_its_words(engines):
     with pytest.raises(RequestError, match="this model holds"):
         relayed(Pools(ScriptedPool("engines/a", engines[1])), Sampling(max_new_tokens=500))
+
+
+def test_a_cluster_that_asks_for_a_token_says_what_to_set():
+    """Ray 2.60 then says "Failed to connect", and the reason only in the causes of it."""
+    with pytest.raises(ConnectionError) as failed:
+        try:
+            raise RuntimeError("RPC error: InvalidAuthToken: Authentication token is missing or incorrect.")
+        except RuntimeError as cause:
+            raise ConnectionError("Failed to connect to Ray cluster") from cause
+    assert "RAY_AUTH_MODE=token" in _token_hint(failed.value)
+    assert _token_hint(ConnectionError("Failed to connect to Ray cluster")) == ""
 
 
 def test_another_machines_clock_is_brought_to_ours():

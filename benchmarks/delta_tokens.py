@@ -22,7 +22,7 @@ from engine.account.kernel_records import DeltaLayer, DeltaTokens
 from engine.account.trace_record import pack
 from engine.loop.loading import load_model
 from engine.memory.memory import Holding, Memory
-from engine.model.batch import Batch, Span
+from engine.model.batch import Span
 from engine.model.model import Model
 from kernels import dispatch, reference
 
@@ -59,7 +59,7 @@ def read(model: Model, memory: Memory, holding: Holding, ids: list[int]) -> list
     with dispatch.override(gated_delta_net=listener):
         for position, token in enumerate(ids):
             memory.extend(holding, 1)
-            model.forward(Batch.of([Span([token], position, "decode", holding, "none")]), memory)
+            model.forward([Span([token], position, "decode", holding, "none")], memory)
     n_layers = len(model.config.linear_layers)
     layers = [listener.heard[place::n_layers] for place in range(n_layers)]
     return [tuple(torch.cat(column) for column in zip(*tokens, strict=True)) for tokens in layers]

@@ -36,7 +36,7 @@ from engine.account.cost import Rates
 from engine.account.hardware import cpu_name
 from engine.account.record import Phase
 from engine.loop.model_folder import find_model, random_shape
-from engine.model.batch import Batch, Span
+from engine.model.batch import Span
 from engine.model.model import Model
 from engine.model.quantize import WeightFormat
 from engine.model.random_weights import random_model
@@ -82,7 +82,7 @@ class Sequence:
         """Run these tokens in one pass: logits [1, vocab], or of every position."""
         start = self.memory.extend(self.holding, len(ids))
         span = Span(ids, start, phase, self.holding, "all" if every else "last")
-        return self.model.forward(Batch.of([span]), self.memory)
+        return self.model.forward([span], self.memory)
 
 
 def load(model: str, weights: WeightFormat) -> Model:

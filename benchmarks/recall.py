@@ -28,7 +28,7 @@ from torch import Tensor
 
 from engine.loop.loading import load_parts
 from engine.memory.memory import Holding, Memory
-from engine.model.batch import Batch, Span
+from engine.model.batch import Span
 from engine.model.model import Model
 from lessons.recall import ASK, STRETCHES, Place, Recall, planted
 
@@ -52,7 +52,7 @@ class Readings:
             memory.slots.states[:, mixed.slot] = memory.slots.states[:, source]
             memory.slots.windows[:, mixed.slot] = memory.slots.windows[:, source]
             start = memory.extend(mixed, len(self._ask))
-            logits = self._model.forward(Batch.of([Span(self._ask, start, "prefill", mixed)]), memory)
+            logits = self._model.forward([Span(self._ask, start, "prefill", mixed)], memory)
             return torch.log_softmax(logits[0].double(), -1)
         finally:
             memory.close(mixed)
@@ -64,7 +64,7 @@ class Readings:
 
     def _feed(self, holding: Holding, ids: list[int]) -> Holding:
         self._memory.extend(holding, len(ids))
-        self._model.forward(Batch.of([Span(ids, 0, "prefill", holding, "none")]), self._memory)
+        self._model.forward([Span(ids, 0, "prefill", holding, "none")], self._memory)
         return holding
 
 

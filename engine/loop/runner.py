@@ -22,7 +22,7 @@ from engine.memory.handover import Exported, check_exported, export_sequence, im
 from engine.memory.memory import Holding, Memory
 from engine.memory.pages import pages_for
 from engine.memory.prefix import PrefixCache, open_or_make_room
-from engine.model.batch import Batch, Span
+from engine.model.batch import Span
 from engine.model.journal import Journal
 from engine.model.model import Model
 from kernels.dispatch import in_use
@@ -89,9 +89,9 @@ class Runner:
         """
         if torch.get_num_threads() != self.threads:  # the number belongs to the thread that computes
             torch.set_num_threads(self.threads)
-        batch = Batch.of([self._span(part) for part in plan.parts])
-        self._journal = Journal() if batch.drafted is not None else None
-        logits: NDArray[Any] = self.model.forward(batch, self.memory, self._journal).cpu().numpy()
+        self._journal = Journal() if any(part.drafts for part in plan.parts) else None
+        spans = [self._span(part) for part in plan.parts]
+        logits: NDArray[Any] = self.model.forward(spans, self.memory, self._journal).cpu().numpy()
         return logits
 
     def settle(self, plan: StepPlan, accepted: Many[int]) -> None:

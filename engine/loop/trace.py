@@ -124,7 +124,7 @@ def _bring_to(runner: Runner, holding: Holding, ids: list[int]) -> None:
     runner.memory.clear(holding)
     if ids:
         runner.memory.extend(holding, len(ids))
-        runner.model.forward(Batch.of([Span(ids, 0, "prefill", holding, "none")]), runner.memory)
+        runner.model.forward([Span(ids, 0, "prefill", holding, "none")], runner.memory)
 
 
 @torch.inference_mode()
@@ -166,9 +166,8 @@ def _watch_tokens(
     try:
         for i, token_id in enumerate(ids):
             memory.extend(holding, 1)
-            batch = Batch.of([Span([token_id], i, "decode", holding, "none")])
             with dispatch.override(gated_delta_net=listener):
-                runner.model.forward(batch, memory)
+                runner.model.forward([Span([token_id], i, "decode", holding, "none")], memory)
             if i in kept[len(frames) : len(frames) + 1]:
                 frames.append(states.clone())
             yield

@@ -6,9 +6,8 @@ there is no other channel.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -42,80 +41,26 @@ class Span(NamedTuple):
         return self.start_position + len(self.token_ids)
 
 
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """A pass over T tokens of B sequences. Sequence b has the rows `bounds[b]:bounds[b + 1]`."""
+class Shape(NamedTuple):
+    """What two passes must have in common to be made of the same calls: who has how many tokens, whose odds are asked
+    for.
+    """
 
-    token_ids: Tensor
-    """[T] int64"""
-    positions: Tensor
-    """[T] int64"""
-    kv_rows: Tensor
-    """[T] int64: where each token's key and value go, as page * PAGE_SIZE + offset."""
     bounds: tuple[int, ...]
     """B + 1 row numbers, from 0 to T."""
-    bounds_index: Tensor
-    """[B + 1] int64: the same, for kernels."""
-    phases: tuple[Phase, ...]
-    """[B] A label for the record; no layer computes differently for it."""
-    page_tables: Tensor
-    """[B, most pages] int32; a shorter table is filled up with -1."""
-    state_slots: Tensor
-    """[B] int64"""
-    context_lengths: tuple[int, ...]
-    """[B] positions held after this pass."""
-    logit_rows: Tensor
-    """[n] int64: the rows whose logits are asked for, ascending."""
-    drafted: Tensor | None = None
-    """[B] int64, 1 for a sequence with drafts; None if there is none."""
+    logit_rows: tuple[int, ...]
 
     @classmethod
-    def of(cls, spans: Sequence[Span]) -> Batch:
-        """Pack the spans in the order given; raises ValueError for a span that is empty, roomless or not alone."""
-        bounds = [0]
-        rows: list[int] = []
+    def of(cls, spans: Sequence[Span]) -> Shape:
+        """The shape of a pass over these spans, packed in the order given."""
+        bounds, rows = [0], list[int]()
         for span in spans:
-            _check(span)
             bounds.append(bounds[-1] + len(span.token_ids))
-            if span.logits != "none":
-                rows.extend(range(bounds[-1] - 1 if span.logits == "last" else bounds[-2], bounds[-1]))
-        if len({span.holding.slot for span in spans}) < len(spans):
-            raise ValueError(
-                "a sequence is twice in the batch: its second span would not see what the first one writes"
-            )
-        # One tensor, cut up: making one costs microseconds, which a decode step has few of.
-        token_ids, positions, kv_rows, bounds_index, state_slots, logit_rows = _tensors(
-            [token for span in spans for token in span.token_ids],
-            [p for span in spans for p in range(span.start_position, span.context_length)],
-            [row for span in spans for row in _kv_rows(span)],
-            bounds,
-            [span.holding.slot for span in spans],
-            rows,
-        )
-        return cls(
-            token_ids=token_ids,
-            positions=positions,
-            kv_rows=kv_rows,
-            bounds=tuple(bounds),
-            bounds_index=bounds_index,
-            phases=tuple(span.phase for span in spans),
-            page_tables=_page_tables([span.holding.pages for span in spans]),
-            state_slots=state_slots,
-            context_lengths=tuple(span.context_length for span in spans),
-            logit_rows=logit_rows,
-            drafted=_drafted(spans),
-        )
-
-    def on(self, device: torch.device) -> Batch:
-        """The batch with its numbers on the device: itself where they are there already."""
-        if self.token_ids.device == device:
-            return self
-        return replace(self, **{name: tensor.to(device, non_blocking=True) for name, tensor in self.tensors().items()})
-
-    def tensors(self) -> dict[str, Any]:
-        """The tensors by name: all that is on the device."""
-        own = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in own.items() if isinstance(value, Tensor)}
+            if span.logits == "last":
+                rows.append(bounds[-1] - 1)
+            elif span.logits == "all":
+                rows.extend(range(bounds[-2], bounds[-1]))
+        return cls(tuple(bounds), tuple(rows))
 
     @property
     def n_tokens(self) -> int:
@@ -125,7 +70,95 @@ class Batch:
     @property
     def n_sequences(self) -> int:
         """B"""
-        return len(self.phases)
+        return len(self.bounds) - 1
+
+
+@dataclass(eq=False)
+class Batch:
+    """A pass over T tokens of B sequences. Sequence b has the rows `bounds[b]:bounds[b + 1]`."""
+
+    shape: Shape
+    token_ids: Tensor
+    """[T] int64"""
+    positions: Tensor
+    """[T] int64"""
+    kv_rows: Tensor
+    """[T] int64: where each token's key and value go, as page * PAGE_SIZE + offset."""
+    bounds_index: Tensor
+    """[B + 1] int64: the bounds, for kernels."""
+    page_tables: Tensor
+    """[B, most pages] int32; a shorter table is filled up with -1."""
+    state_slots: Tensor
+    """[B] int64"""
+    logit_rows: Tensor
+    """[n] int64: the rows whose logits are asked for, ascending."""
+    drafted: Tensor | None = None
+    """[B] int64, 1 for a sequence with drafts; None if there is none."""
+    context_lengths: tuple[int, ...] = ()
+    """[B] positions held after this pass."""
+    phases: tuple[Phase, ...] = ()
+    """[B] A label for the record; no layer computes differently for it."""
+    _tables: list[list[int]] = field(default_factory=list)
+    """The page tables as they were written last."""
+
+    @classmethod
+    def of(cls, spans: Sequence[Span]) -> Batch:
+        """Pack the spans in the order given; raises ValueError for a span that is empty, roomless or not alone."""
+        batch = cls.empty(Shape.of(spans), max(len(span.holding.pages) for span in spans))
+        if any(span.drafted for span in spans):
+            batch.drafted = torch.tensor([int(span.drafted) for span in spans])
+        batch.take(spans)
+        return batch
+
+    @classmethod
+    def empty(cls, shape: Shape, table_width: int) -> Batch:
+        """Room for a pass of that shape with so many pages a sequence, on the CPU."""
+        n_tokens, n_sequences = shape.n_tokens, shape.n_sequences
+        # One array, cut up: making a tensor costs microseconds, of which a step has few.
+        lengths = (n_tokens, n_tokens, n_tokens, n_sequences + 1, n_sequences, len(shape.logit_rows))
+        parts = torch.from_numpy(np.zeros(sum(lengths), dtype=np.int64)).split(lengths)
+        token_ids, positions, kv_rows, bounds_index, state_slots, logit_rows = parts
+        bounds_index.numpy()[:], logit_rows.numpy()[:] = shape.bounds, shape.logit_rows
+        page_tables = torch.from_numpy(np.full((n_sequences, table_width), -1, dtype=np.int32))
+        return cls(shape, token_ids, positions, kv_rows, bounds_index, page_tables, state_slots, logit_rows)
+
+    def take(self, spans: Sequence[Span]) -> None:
+        """Write these spans, which have the batch's shape, into its tensors; raises ValueError as `of` does.
+
+        A page table that has not changed stays as it stands: from one decode step to the next most do not.
+        """
+        if len({span.holding.slot for span in spans}) < len(spans):
+            raise ValueError(
+                "a sequence is twice in the batch: its second span would not see what the first one writes"
+            )
+        token_ids, positions, kv_rows = self.token_ids.numpy(), self.positions.numpy(), self.kv_rows.numpy()
+        for span, first, end in zip(spans, self.shape.bounds, self.shape.bounds[1:], strict=False):
+            _check(span)
+            token_ids[first:end] = span.token_ids
+            positions[first:end], kv_rows[first:end] = _places(span)
+        self.state_slots.numpy()[:] = [span.holding.slot for span in spans]
+        self._take_tables([span.holding.pages for span in spans])
+        self.context_lengths = tuple(span.context_length for span in spans)
+        self.phases = tuple(span.phase for span in spans)
+
+    def _take_tables(self, tables: list[list[int]]) -> None:
+        known, rows = self._tables or [[] for _ in tables], self.page_tables.numpy()
+        for b, (table, before) in enumerate(zip(tables, known, strict=True)):
+            if table != before:
+                rows[b, : len(table)], rows[b, len(table) :] = table, -1
+                known[b] = table.copy()
+        self._tables = known
+
+    def on(self, device: torch.device) -> Batch:
+        """The batch with its numbers on the device: itself where they are there already."""
+        if self.token_ids.device == device:
+            return self
+        return replace(self, **{name: tensor.to(device, non_blocking=True) for name, tensor in self.tensors().items()})
+
+    def tensors(self) -> dict[str, Any]:
+        """The tensors by name: all that is on the device."""
+        own = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: value for name, value in own.items() if isinstance(value, Tensor)}
 
 
 def _check(span: Span) -> None:
@@ -135,23 +168,10 @@ def _check(span: Span) -> None:
         raise ValueError(f"no room was taken for position {span.context_length - 1}: extend the holding first")
 
 
-def _tensors(*lists: list[int]) -> tuple[Tensor, ...]:
-    numbers = np.fromiter(itertools.chain.from_iterable(lists), dtype=np.int64, count=sum(map(len, lists)))
-    return torch.from_numpy(numbers).split([len(numbers) for numbers in lists])
-
-
-def _page_tables(tables: list[list[int]]) -> Tensor:
-    widest = max(map(len, tables))
-    numbers = [table if len(table) == widest else table + [-1] * (widest - len(table)) for table in tables]
-    return torch.from_numpy(np.array(numbers, dtype=np.int32))
-
-
-def _kv_rows(span: Span) -> Iterable[int]:
-    pages = span.holding.pages
-    return [pages[p // PAGE_SIZE] * PAGE_SIZE + p % PAGE_SIZE for p in range(span.start_position, span.context_length)]
-
-
-def _drafted(spans: Sequence[Span]) -> Tensor | None:
-    if not any(span.drafted for span in spans):
-        return None
-    return torch.tensor([int(span.drafted) for span in spans])
+def _places(span: Span) -> tuple[Any, Any]:
+    """The span's positions, and the rows of the pages where its keys and values go."""
+    start, pages = span.start_position, span.holding.pages
+    if len(span.token_ids) == 1:  # without arrays, of which each costs more than these numbers
+        return start, pages[start // PAGE_SIZE] * PAGE_SIZE + start % PAGE_SIZE
+    at, first = np.arange(start, span.context_length), start // PAGE_SIZE
+    return at, np.array(pages[first:])[at // PAGE_SIZE - first] * PAGE_SIZE + at % PAGE_SIZE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -11,7 +12,7 @@ from engine.account.record import ModelShape
 from engine.memory.memory import Memory
 from engine.memory.untouched import CPU
 from engine.model.attention import GatedAttention
-from engine.model.batch import Batch
+from engine.model.batch import Batch, Shape, Span
 from engine.model.config import ModelConfig
 from engine.model.delta_net import DRAFTED, GatedDeltaNet
 from engine.model.journal import Journal
@@ -91,7 +92,9 @@ class Model:
             kv_dtype=_dtype_name(kv_dtype),
         )  # fmt: skip
         self._rotary = torch.empty(0, config.rotary_dim, device=self.device)
-        self._recorded = RecordedSteps(Parts(self.embed, self._through_layers, self.logits), config.context_length)
+        self._recorded = RecordedSteps(
+            Parts(self.embed, self._through_layers, self.logits), config.context_length, self.device
+        )
 
     @classmethod
     def load(
@@ -121,15 +124,17 @@ class Model:
         )
 
     @torch.inference_mode()
-    def forward(self, batch: Batch, memory: Memory, journal: Journal | None = None) -> Tensor:
-        """Run the batch through the model; its sequences' pages and slots in memory are written.
+    def forward(self, spans: Sequence[Span], memory: Memory, journal: Journal | None = None) -> Tensor:
+        """Run the spans through the model in one pass; their sequences' pages and slots in memory are written.
 
-        A batch with drafts needs a `journal`, which takes what the drafted sequences' states do not. Returns the logits
-        of `batch.logit_rows`, [n, vocab] float32, on the model's device.
+        A pass with drafts needs a `journal`, which takes what the drafted sequences' states do not. Returns the logits
+        of the rows asked for, [n, vocab] float32, on the model's device. Raises ValueError as `Batch.of` does.
         """
-        batch = batch.on(self.device)
-        if self._recorded.applies_to(batch):
-            return self._recorded.run(batch, memory, self.rotary(batch))
+        shape = Shape.of(spans)
+        if self._recorded.applies_to(spans, shape):
+            rotary = self._rotary_for(max(span.context_length for span in spans))
+            return self._recorded.run(spans, shape, memory, rotary)
+        batch = Batch.of(spans).on(self.device)
         x = self.embed(batch)
         self._through_layers(x, batch, memory, journal)
         return self.logits(x, batch)
@@ -154,10 +159,13 @@ class Model:
         return logits
 
     def rotary(self, batch: Batch) -> Tensor:
-        """Table of rotations that reaches over the batch's positions; it grows by doubling."""
-        needed = max(batch.context_lengths)
-        if needed > len(self._rotary):
-            size = max(needed, 2 * len(self._rotary), FIRST_ROTATIONS)
+        """Table of rotations that reaches over the batch's positions."""
+        return self._rotary_for(max(batch.context_lengths))
+
+    def _rotary_for(self, n_positions: int) -> Tensor:
+        """The table grows by doubling."""
+        if n_positions > len(self._rotary):
+            size = max(n_positions, 2 * len(self._rotary), FIRST_ROTATIONS)
             self._rotary = rotary_table(size, self.config.rotary_dim, self.config.rope_theta).to(self.device)
         return self._rotary
 

@@ -5,7 +5,8 @@ the very calls of the one before: same weights, same pools, same sizes; only the
 step of its shape is recorded while it runs through the model's own code, and later ones put their numbers into the
 recorded batch's tensors and make the calls again. Nothing is computed differently.
 
-A shape is who has how many tokens. Decode steps have few shapes, and so has a prompt that comes in chunks among them.
+A shape is who has how many tokens, and whose odds are asked for. Decode steps have few shapes, and so has a prompt that
+comes in chunks among them.
 
 On a GPU a recording is a CUDA graph, which notes launches without making them; so it is made on nobody's memory first,
 which is worth its time for decode steps only.
@@ -14,16 +15,17 @@ which is worth its time for decode steps only.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from engine.memory.alone import put
 from engine.memory.memory import Memory
 from engine.memory.pages import pages_for
-from engine.model.batch import Batch
+from engine.model.batch import Batch, Shape, Span
 from kernels import dispatch
 
 MOST_TOKENS = 63
@@ -48,41 +50,42 @@ class Parts:
 class RecordedSteps:
     """The recordings of one model, by shape. Used by the thread that steps the model."""
 
-    def __init__(self, parts: Parts, context_length: int) -> None:
-        self._parts = parts
+    def __init__(self, parts: Parts, context_length: int, device: torch.device) -> None:
+        self._parts, self._device = parts, device
         self._table_width = pages_for(context_length)
-        self._steps: OrderedDict[tuple[int, ...], _Step] = OrderedDict()
+        self._steps: OrderedDict[Shape, _Step] = OrderedDict()
         self._buffers: Any = None
 
-    def applies_to(self, batch: Batch) -> bool:
-        """Whether the batch is small and without drafts, and all operations are of the kind that can be recorded."""
-        if batch.drafted is not None or not dispatch.recordable() or batch.page_tables.shape[1] > self._table_width:
+    def applies_to(self, spans: Sequence[Span], shape: Shape) -> bool:
+        """Whether the pass is small and without drafts, and all operations are of the kind that can be recorded."""
+        if shape.n_tokens > MOST_TOKENS or not dispatch.recordable():
             return False
-        if dispatch.runs_while_recording():
-            return batch.n_tokens <= MOST_TOKENS
-        return batch.n_tokens == batch.n_sequences
+        if any(span.drafted or len(span.holding.pages) > self._table_width for span in spans):
+            return False
+        return dispatch.runs_while_recording() or shape.n_tokens == shape.n_sequences
 
-    def run(self, batch: Batch, memory: Memory, rotary: Tensor) -> Tensor:
+    def run(self, spans: Sequence[Span], shape: Shape, memory: Memory, rotary: Tensor) -> Tensor:
         """Logits [n, vocab] of the rows asked for."""
-        step = self._steps.get(batch.bounds)
+        step = self._steps.get(shape)
         if step is None or not step.fits(memory, rotary):
             self._buffers = self._buffers or dispatch.buffers()
-            step = _Step(batch, memory, rotary, self._table_width, self._buffers)
-            self._steps[batch.bounds] = step
-        self._steps.move_to_end(batch.bounds)
+            batch = Batch.empty(shape, self._table_width)
+            step = self._steps[shape] = _Step(batch, self._device, memory, rotary, self._buffers)
+        self._steps.move_to_end(shape)
         if len(self._steps) > MOST_SHAPES:
             self._steps.popitem(last=False)
-        return step.run(batch, self._parts)
+        return step.run(spans, self._parts)
 
 
 class _Step:
     """One recording, with the tensors that its calls read and write."""
 
-    def __init__(self, batch: Batch, memory: Memory, rotary: Tensor, table_width: int, buffers: Any) -> None:
+    def __init__(self, batch: Batch, device: torch.device, memory: Memory, rotary: Tensor, buffers: Any) -> None:
         self._memory, self._rotary, self._buffers = memory, rotary, buffers
-        tables = batch.page_tables.new_full((batch.n_sequences, table_width), -1)
-        own = {name: tensor.clone() for name, tensor in batch.tensors().items()}
-        self._batch = replace(batch, **{**own, "page_tables": tables})
+        self._here = batch
+        """Where the numbers of each pass are written: on the CPU."""
+        self._batch = batch.on(device)
+        """Where the calls look for them: the same, unless they run elsewhere."""
         self._x: Tensor | None = None
         self._recording: dispatch.Recording | None = None
 
@@ -90,25 +93,25 @@ class _Step:
         """Whether the pools and the table of rotations are still those that were recorded."""
         return self._memory is memory and self._rotary is rotary
 
-    def run(self, batch: Batch, parts: Parts) -> Tensor:
-        x = parts.embed(batch)
+    def run(self, spans: Sequence[Span], parts: Parts) -> Tensor:
         if self._recording is not None and self._x is not None:
-            self._take(batch)
-            x = put(self._x, x)
+            self._take(spans)
+            x = put(self._x, parts.embed(self._batch))
             self._recording.replay()
         elif dispatch.runs_while_recording():
-            self._take(batch)
+            self._take(spans)
+            x = parts.embed(self._batch)
             self._record(x, parts)
         else:
             # What is compiled or chosen at a first call comes before: on nobody's memory, which it leaves alone.
             self._take_nobody()
+            x = parts.embed(self._batch)
             parts.layers(x.clone(), self._batch, self._memory)
-            recorded = x.clone()
-            recording = self._record(recorded, parts)
-            self._take(batch)
-            x = put(recorded, x)
+            recording = self._record(x, parts)
+            self._take(spans)
+            put(x, parts.embed(self._batch))
             recording.replay()
-        return parts.head(x, batch)
+        return parts.head(x, self._batch)
 
     def _record(self, x: Tensor, parts: Parts) -> dispatch.Recording:
         self._x = x
@@ -117,15 +120,16 @@ class _Step:
         self._recording = recording
         return recording
 
+    def _take(self, spans: Sequence[Span]) -> None:
+        """Put the pass's own numbers where the recorded calls look for them."""
+        self._here.take(spans)
+        if self._batch is not self._here:
+            for name in ("token_ids", "positions", "kv_rows", "state_slots", "page_tables"):
+                getattr(self._batch, name).copy_(getattr(self._here, name), non_blocking=True)
+            self._batch.context_lengths = self._here.context_lengths
+
     def _take_nobody(self) -> None:
         """The numbers of a batch that fills up a step: no page, no slot."""
         self._batch.positions.zero_()
         for numbers in (self._batch.kv_rows, self._batch.state_slots, self._batch.page_tables):
             numbers.fill_(-1)
-
-    def _take(self, batch: Batch) -> None:
-        """Put the step's own numbers where the recorded calls look for them. Its bounds are those recorded."""
-        self._batch.positions.copy_(batch.positions)
-        self._batch.kv_rows.copy_(batch.kv_rows)
-        self._batch.state_slots.copy_(batch.state_slots)
-        self._batch.page_tables[:, : batch.page_tables.shape[1]] = batch.page_tables

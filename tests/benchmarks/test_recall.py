@@ -23,7 +23,7 @@ def test_memories_of_one_text_give_what_the_whole_text_gives(parts):
     readings = Readings(model, memory, {"Max": ids[:-4]}, ids[-4:])
     holding = memory.open()
     memory.extend(holding, len(ids))
-    whole = model.forward(Batch.of([Span(ids, 0, "prefill", holding)]), memory)[0]
+    whole = model.forward([Span(ids, 0, "prefill", holding)], memory)[0]
     expected = torch.log_softmax(whole.double(), -1)
     torch.testing.assert_close(readings.log_odds("Max", "Max"), expected, rtol=0, atol=2e-2)
     memory.close(holding)

@@ -17,7 +17,7 @@ from engine.loop.sampler import choose, distribution, draw, uniform
 from engine.loop.sequence import Draft, Sequence
 from engine.memory.errors import OutOfMemory
 from engine.memory.memory import Holding, Memory
-from engine.model.batch import Batch, Span
+from engine.model.batch import Span
 from engine.model.model import Model
 
 
@@ -79,7 +79,7 @@ class DraftModel:
     def _compute(self, holding: Holding, token_ids: list[int]) -> NDArray[np.float32]:
         start = self._memory.extend(holding, len(token_ids))
         phase: Phase = "decode" if len(token_ids) == 1 else "prefill"
-        logits = self._model.forward(Batch.of([Span(token_ids, start, phase, holding)]), self._memory)
+        logits = self._model.forward([Span(token_ids, start, phase, holding)], self._memory)
         row: NDArray[np.float32] = logits.cpu().numpy()[0]
         return row
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from engine.account.record import Phase
 from engine.memory.memory import Holding, Memory
-from engine.model.batch import Batch, Span
+from engine.model.batch import Span
 from engine.model.model import Model
 
 
@@ -30,7 +30,7 @@ class Walk:
         self, token_ids: Sequence[int], phase: Phase = "prefill", logits: Literal["last", "all"] = "all"
     ) -> Tensor:
         """Run them in one pass of their own; logits [n, vocab]."""
-        return self.model.forward(Batch.of([self.span(token_ids, phase, logits)]), self.memory)
+        return self.model.forward([self.span(token_ids, phase, logits)], self.memory)
 
     def feed_in(self, chunks: Iterable[Sequence[int]]) -> Tensor:
         """Run them in one pass a chunk; the logits of all."""

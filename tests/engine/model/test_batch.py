@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from engine.memory.memory import Holding
-from engine.model.batch import Batch, Span
+from engine.model.batch import Batch, Shape, Span
 
 
 def _holding(slot: int, pages: list[int], length: int) -> Holding:
@@ -18,14 +19,41 @@ def test_spans_are_packed_with_their_positions_pages_slots_and_rows():
     assert batch.token_ids.tolist() == [10, 11, 12, 20]
     assert batch.positions.tolist() == [15, 16, 17, 0]
     assert batch.kv_rows.tolist() == [7 * 16 + 15, 2 * 16, 2 * 16 + 1, 5 * 16]
-    assert batch.bounds == (0, 3, 4)
+    assert batch.shape == Shape((0, 3, 4), (2, 3))
     assert batch.bounds_index.tolist() == [0, 3, 4]
     assert batch.page_tables.tolist() == [[7, 2], [5, -1]]
     assert batch.state_slots.tolist() == [3, 0]
     assert batch.context_lengths == (18, 1)
     assert batch.logit_rows.tolist() == [2, 3]
     assert batch.phases == ("prefill", "decode")
-    assert (batch.n_tokens, batch.n_sequences) == (4, 2)
+    assert (batch.shape.n_tokens, batch.shape.n_sequences) == (4, 2)
+
+
+def test_a_batch_takes_pass_after_pass_of_its_shape_and_ends_as_a_new_one_would():
+    """Tables that did not change are not written again, so each kind of change is here: a page more, another page in
+    the place of the last (copy on write), fewer pages, and another sequence in the row.
+    """
+    first, second = _holding(0, [7], 16), _holding(1, [3, 4], 20)
+    batch = Batch.empty(Shape((0, 1, 2), (0, 1)), 4)
+    for change in (
+        lambda: None,
+        lambda: (first.pages.append(9), setattr(first, "length", 17)),
+        lambda: second.pages.__setitem__(-1, 8),
+        lambda: (second.pages.pop(), setattr(second, "length", 15)),
+    ):
+        change()
+        for spans in ([first, second], [second, first]):
+            given = [Span([5 + one.slot], one.length - 1, "decode", one) for one in spans]
+            batch.take(given)
+            new = Batch.of(given)
+            width = new.page_tables.shape[1]
+            assert (
+                torch.equal(batch.page_tables[:, :width], new.page_tables)
+                and (batch.page_tables[:, width:] == -1).all()
+            )
+            for name in ("token_ids", "positions", "kv_rows", "bounds_index", "state_slots", "logit_rows"):
+                assert torch.equal(getattr(batch, name), getattr(new, name)), name
+            assert (batch.context_lengths, batch.phases) == (new.context_lengths, new.phases)
 
 
 @pytest.mark.parametrize(("logits", "rows"), [("none", []), ("last", [1]), ("all", [0, 1])])

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from engine.loop.loading import NoSuchDevice, find_device
 from engine.memory.memory import Memory
-from engine.model.batch import Batch, Span
+from engine.model.batch import Span
 from engine.model.journal import Journal
 from engine.model.model import Model
 from kernels import dispatch
@@ -77,7 +77,7 @@ def test_all_that_an_operation_is_given_lies_where_the_model_is(tmp_path, elsewh
     memory.extend(second, 3)
     spans = [Span([1, 2, 3, 4, 5], 0, "prefill", first), Span([6, 7, 8], 0, "decode", second, "all", drafted=True)]
     journal = Journal()
-    logits = model.forward(Batch.of(spans), memory, journal)
+    logits = model.forward(spans, memory, journal)
     assert (logits.shape, logits.device) == ((4, 257), META)
     journal.fold([-1, 2])
     memory.fork(first)

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.memory.memory import Memory
-from engine.model.batch import Batch
 from engine.model.model import Model
 from kernels import dispatch
 from tests.engine.model.conftest import poisoned
@@ -66,7 +65,7 @@ def test_packed_prompts_do_not_see_each_other(model: Model, memory: Memory, impl
     a, b = _prompt(23, 1), _prompt(70, 2)
     alone = [Walk(model, memory).feed(ids) for ids in (a, b)]
     first, second = Walk(model, memory), Walk(model, memory)
-    packed = model.forward(Batch.of([first.span(a, "prefill"), second.span(b, "prefill")]), memory)
+    packed = model.forward([first.span(a, "prefill"), second.span(b, "prefill")], memory)
     torch.testing.assert_close(packed, torch.cat(alone), **CLOSE)
 
 
@@ -84,7 +83,7 @@ def test_decoding_goes_on_beside_another_sequences_prefill(model: Model, memory:
     for t in range(20, 30):
         chunk = b[5 * (t - 20) : 5 * (t - 19)]
         spans = [reader.span(chunk, "prefill"), writer.span([a[t]], "decode")]
-        logits = model.forward(Batch.of(spans), memory)
+        logits = model.forward(spans, memory)
         torch.testing.assert_close(logits[-1], expected[t], **CLOSE)
         torch.testing.assert_close(logits[:-1], expected_other[5 * (t - 20) : 5 * (t - 19)], **CLOSE)
 
@@ -95,7 +94,7 @@ def test_many_decode_together_in_any_order_of_slots(model: Model, memory: Memory
     for walk, ids in zip(walks, prompts, strict=True):
         walk.feed(ids[:-1])
     order = [2, 0, 1]
-    together = model.forward(Batch.of([walks[i].span([prompts[i][-1]], "decode") for i in order]), memory)
+    together = model.forward([walks[i].span([prompts[i][-1]], "decode") for i in order], memory)
     for row, i in enumerate(order):
         walks[i].close()
         alone = Walk(model, memory)
@@ -131,7 +130,7 @@ def test_logits_come_only_for_the_rows_asked_for(model: Model, memory: Memory, i
         walk.span(ids, "prefill", logits)
         for walk, ids, logits in zip(walks, (a, b, c), ("none", "last", "all"), strict=True)
     ]
-    logits = model.forward(Batch.of(spans), memory)
+    logits = model.forward(spans, memory)
     torch.testing.assert_close(logits, torch.cat([everything[1][-1:], everything[2]]), **CLOSE)
 
 
@@ -140,7 +139,7 @@ def test_a_pass_that_asks_for_no_logits_gives_none_and_still_moves_on(
 ):
     ids = _prompt(9)
     walk = Walk(model, memory)
-    assert model.forward(Batch.of([walk.span(ids[:4], "prefill", "none")]), memory).shape == (0, 300)
+    assert model.forward([walk.span(ids[:4], "prefill", "none")], memory).shape == (0, 300)
     torch.testing.assert_close(walk.feed(ids[4:])[-1], Walk(model, memory).feed(ids)[-1], **CLOSE)
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from engine.model import recorded_step
-from engine.model.batch import Batch, Span
+from engine.model.batch import Span
 from engine.model.model import Model
 from engine.model.recorded_step import Parts, RecordedSteps
 from kernels import dispatch
@@ -38,7 +38,7 @@ def logits_of(model, passes):
             holdings[name] = holding
             start = memory.extend(holding, len(ids))
             batch.append(Span(ids, start, "prefill" if len(ids) > 1 else "decode", holding, logits="all"))
-        rows.append(model.forward(Batch.of(batch), memory))
+        rows.append(model.forward(batch, memory))
     return torch.cat(rows)
 
 
@@ -90,10 +90,10 @@ def test_a_graph_is_noted_on_nobody_s_memory_and_replayed_on_everyone_s(tmp_path
     monkeypatch.setattr(recorded_step.dispatch, "record", lambda _: contextlib.nullcontext(noted))
     passes = [[("a", [5, 6, 7]), ("b", [8, 9])]] + [[("a", [n]), ("b", [n + 1])] for n in (1, 2, 3)]
     with dispatch.override_all("reference"):
-        monkeypatch.setattr(model._recorded, "applies_to", lambda batch: False)
+        monkeypatch.setattr(model._recorded, "applies_to", lambda *_: False)
         truth = logits_of(model, passes)
     parts = Parts(model.embed, noted, model.logits)
     with dispatch.override_all("gpu"):
-        monkeypatch.setattr(model, "_recorded", RecordedSteps(parts, model.config.context_length))
+        monkeypatch.setattr(model, "_recorded", RecordedSteps(parts, model.config.context_length, model.device))
         result = logits_of(model, passes)
     assert_close(result, truth.double(), 1e-4)

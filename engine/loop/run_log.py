@@ -138,16 +138,20 @@ class RunLog:
         ended = isinstance(event, End | Error)
         if ended:
             self._ended.set()
-        if self._followers or ended:
-            # At the end in any case: the bell's thread then writes out what nobody has read.
+        if self._followers or ended or self._n_notes > self._max_notes // 2:
+            # What nobody reads is written out by the bell's thread.
             self._bell.ring(self)
-        if len(self._events) - self._n_written > self._max_notes:
-            self._written()
+        if self._n_notes > self._max_notes:
+            self._write_oldest()
 
     def call_followers(self) -> None:
         """For the bell only."""
         if self.ended:
             self._written()
+        else:
+            # No more than that: a run that nobody reads must not be in the way of the others for long.
+            with self._writing:
+                self._write(len(self._events) - self._max_notes // 2)
         with self._lock:
             followers = list(self._followers)
         for callback in followers:
@@ -157,13 +161,30 @@ class RunLog:
                 _log.exception("a follower of run %s failed and is dropped", self.run_id)
                 self.unsubscribe(callback)
 
+    @property
+    def _n_notes(self) -> int:
+        """At most so many entries are not written out."""
+        return len(self._events) - self._n_written
+
     def _written(self) -> list[Event]:
         """All events so far, notes written out."""
         with self._writing:
             n = len(self._events)
-            for place in range(self._n_written, n):
-                entry = self._events[place]
-                if not isinstance(entry, msgspec.Struct):
-                    self._events[place] = entry.event()
-            self._n_written = n
+            self._write(n)
             return cast(list[Event], self._events[:n])
+
+    def _write_oldest(self) -> None:
+        """One note, so that they get no more and no step waits for hundreds; none while another thread writes."""
+        if self._writing.acquire(blocking=False):
+            try:
+                self._write(self._n_written + 1)
+            finally:
+                self._writing.release()
+
+    def _write(self, end: int) -> None:
+        """Write out what stands before number `end`."""
+        for place in range(self._n_written, end):
+            entry = self._events[place]
+            if not isinstance(entry, msgspec.Struct):
+                self._events[place] = entry.event()
+            self._n_written = place + 1

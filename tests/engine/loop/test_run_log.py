@@ -127,6 +127,24 @@ def test_notes_do_not_pile_up_when_nobody_reads(bell):
     assert 14 <= len(written) <= 25
 
 
+def test_a_run_that_nobody_reads_never_makes_its_step_write_more_than_one_note(monkeypatch):
+    """Every 256 tokens the engine's thread wrote 256 notes at once. Eight such runs had begun together, and a step of
+    theirs took 150 ms instead of 5.
+    """
+    bell, written = Bell(), []
+    monkeypatch.setattr(bell, "ring", lambda log: None)
+    log = RunLog("r", bell, lambda: None, max_notes=10)
+    log.append(header())
+    for _ in range(50):
+        before = len(written)
+        log.append(_Note(len(log), written))
+        assert len(written) - before <= 1
+    assert len(written) == 50 - 10
+    log.call_followers()
+    assert len(written) == 50 - 10 // 2
+    bell.close()
+
+
 def test_a_run_that_ended_is_written_out_though_nobody_reads_it(bell):
     log, written = RunLog("r", bell, lambda: None), []
     log.append(header())

@@ -8,8 +8,9 @@ Streamlit's own websocket protocol (benchmarks/streamlit_session.py) and read th
 browsers (`--browsers`, which use the same cores). Asked before: what an open page costs while nobody does anything.
 
 Reported: whether every run gave the text that the same prompt gives alone (greedy, so there is one right answer), the
-time to first token by the engine's clock and as a session sees it from the press of the button, sessions that were
-lost, runs that were refused, and the memory of both processes over time. The last line is the same as JSON.
+time to first token by the engine's clock and as a session sees it from the press of the button, lines that broke and
+were taken up again, sessions that were lost for good, runs that were refused, and the memory of both processes over
+time. The last line is the same as JSON.
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ class Seen:
     wrong: int = 0
     refused: int = 0
     lost: int = 0
+    reconnections: int = 0
+    """Lines of sessions that broke and were taken up again."""
     by_browsers: int = 0
     wrong_in_browsers: int = 0
 
@@ -167,6 +170,7 @@ async def measure(app: App, learners: int, browsers: int, minutes: float) -> tup
         )
         watching.cancel()
         watch.look()
+        seen.reconnections = sum(session.reconnections for session in sessions)
         return seen, watch, idle
 
 
@@ -191,7 +195,7 @@ def figures(seen: Seen, watch: Watch, idle: dict[str, Any]) -> dict[str, Any]:
     return {
         "runs": len(seen.answers), "runs in browsers": seen.by_browsers,
         "wrong texts": seen.wrong, "wrong in browsers": seen.wrong_in_browsers,
-        "refused": seen.refused, "sessions lost": seen.lost,
+        "refused": seen.refused, "lines taken up again": seen.reconnections, "sessions lost": seen.lost,
         "ttft by the engine, ms": _spread(engine), "queue, ms": _spread(queue),
         "press to first token at the session, ms": _spread(seen_ns),
         "memory": _memory(watch), "idle": idle,
@@ -230,7 +234,10 @@ def report(found: dict[str, Any]) -> None:
     for name, values in found["memory"].items():
         memory.add_row(name, *(f"{value:,}" for value in values.values()))
     facts = Table("", "")
-    for name in ("runs", "wrong texts", "runs in browsers", "wrong in browsers", "refused", "sessions lost"):
+    for name in (
+        "runs", "wrong texts", "runs in browsers", "wrong in browsers", "refused", "lines taken up again",
+        "sessions lost",
+    ):  # fmt: skip
         facts.add_row(name, str(found[name]))
     for name, value in found["idle"].items():
         facts.add_row(name, f"{value:.2f}")

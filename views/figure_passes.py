@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import plotly.graph_objects as go
+from typing import Any
 
 from engine.account.metrics import timings
 from engine.account.record import Pass, Phase, Run
 from lessons.filters import milliseconds
 from views.conditions import condition
 from views.evidence import source_line, timing_evidence
-from views.figure_style import FAINT, ON_COLOUR, Drawn, phase_pattern, styled
+from views.figure_style import FAINT, ON_COLOUR, Drawn, phase_pattern, whole_figure
 from views.palette import COLOURS, Theme
 from views.safe_text import plotly_text, token_label
 from views.words import _, ngettext
@@ -25,19 +24,15 @@ _SEPARATE_PASSES = 150
 
 def passes_figure(run: Run, theme: Theme, *, recorded: bool) -> Drawn:
     """Pass durations of a run that has at least one pass."""
-    figure = go.Figure()
-    for phase in ("decode", "prefill"):
-        figure.add_trace(_blocks(run.passes, phase, theme))
-    styled(figure, theme, height=210)
+    traces = [_blocks(run.passes, phase, theme) for phase in ("decode", "prefill")]
     end_ms = run.passes[-1].end_ns / 1e6
-    figure.update_layout(
-        bargap=0.25, barmode="overlay", uniformtext={"minsize": 11, "mode": "hide"},
-        xaxis={"title": {"text": _("ms since the request arrived")}, "range": [0, end_ms * 1.02]},
-        yaxis={"showgrid": False, "tickfont": {"size": 14}},
-    )  # fmt: skip
-    _mark_first_token(figure, run, theme)
+    layout = {
+        "bargap": 0.25, "barmode": "overlay", "uniformtext": {"minsize": 11, "mode": "hide"},
+        "xaxis": {"title": {"text": _("ms since the request arrived")}, "range": [0, end_ms * 1.02]},
+        "yaxis": {"showgrid": False, "tickfont": {"size": 14}},
+    }  # fmt: skip
     return Drawn(
-        figure=figure,
+        figure=whole_figure(traces, layout | _first_token(run, theme), theme, height=210),
         title=_("When each pass ran"),
         description=_description(run),
         evidence=timing_evidence(run, recorded=recorded),
@@ -50,48 +45,52 @@ def passes_figure(run: Run, theme: Theme, *, recorded: bool) -> Drawn:
     )
 
 
-def _blocks(passes: Sequence[Pass], phase: Phase, theme: Theme) -> go.Bar:
+def _blocks(passes: Sequence[Pass], phase: Phase, theme: Theme) -> dict[str, Any]:
     chosen = [one for one in passes if one.phase == phase]
     tokens = [_emitted(one) for one in chosen]
     separate = len(passes) <= _SEPARATE_PASSES
-    return go.Bar(
-        name=phase,
-        orientation="h",
-        base=[one.start_ns / 1e6 for one in chosen],
-        x=[(one.end_ns - one.start_ns) / 1e6 for one in chosen],
-        y=[phase] * len(chosen),
-        text=tokens if len(passes) <= _LABELLED_PASSES else None,
-        textposition="inside",
-        insidetextanchor="middle",
-        insidetextfont={"color": ON_COLOUR[theme]},
-        textangle=0,
-        cliponaxis=False,
-        marker={
+    return {
+        "type": "bar",
+        "name": phase,
+        "orientation": "h",
+        "base": [one.start_ns / 1e6 for one in chosen],
+        "x": [(one.end_ns - one.start_ns) / 1e6 for one in chosen],
+        "y": [phase] * len(chosen),
+        "text": tokens if len(passes) <= _LABELLED_PASSES else None,
+        "textposition": "inside",
+        "insidetextanchor": "middle",
+        "insidetextfont": {"color": ON_COLOUR[theme]},
+        "textangle": 0,
+        "cliponaxis": False,
+        "marker": {
             "color": COLOURS[theme][phase],
             "line": {"width": 1 if separate else 0, "color": ON_COLOUR[theme]},
             "pattern": phase_pattern(phase) if separate else None,
         },
-        customdata=[[one.number + 1, len(one.token_ids), token] for one, token in zip(chosen, tokens, strict=True)],
-        hovertemplate=_("pass %{customdata[0]} · %{x:.2f} ms<br>tokens in: %{customdata[1]}<br>out: %{customdata[2]}")
+        "customdata": [[one.number + 1, len(one.token_ids), token] for one, token in zip(chosen, tokens, strict=True)],
+        "hovertemplate": _(
+            "pass %{customdata[0]} · %{x:.2f} ms<br>tokens in: %{customdata[1]}<br>out: %{customdata[2]}"
+        )
         + "<extra></extra>",
-    )
+    }
 
 
-def _mark_first_token(figure: go.Figure, run: Run, theme: Theme) -> None:
-    """The wait that a person feels before anything appears."""
+def _first_token(run: Run, theme: Theme) -> dict[str, Any]:
+    """The wait that a person feels before anything appears, as a part of the layout."""
     ttft_ns = timings(run).ttft_ns
     if ttft_ns is None:
-        return
+        return {}
     at = ttft_ns / 1e6
-    figure.add_shape(
-        type="line", x0=at, x1=at, y0=0, y1=1, yref="y domain",
-        line={"width": 1, "dash": "dot", "color": FAINT[theme]},
-    )  # fmt: skip
-    figure.add_annotation(
-        text=_("first token after {time}").format(time=milliseconds(ttft_ns)), showarrow=False,
-        x=at, xanchor="left", xshift=6, y=0.75, yref="y domain", yanchor="middle",
-        font={"size": 13, "color": FAINT[theme]},
-    )  # fmt: skip
+    line = {
+        "type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "y domain",
+        "line": {"width": 1, "dash": "dot", "color": FAINT[theme]},
+    }  # fmt: skip
+    words = {
+        "text": _("first token after {time}").format(time=milliseconds(ttft_ns)), "showarrow": False,
+        "x": at, "xanchor": "left", "xshift": 6, "y": 0.75, "yref": "y domain", "yanchor": "middle",
+        "font": {"size": 13, "color": FAINT[theme]},
+    }  # fmt: skip
+    return {"shapes": [line], "annotations": [words]}
 
 
 def _description(run: Run) -> str:

@@ -92,6 +92,7 @@ def flipbook(
     reveal: Reveal = True,
     play: bool = False,
     together: str | None = None,
+    on_ended: Callable[[], None] | None = None,
 ) -> Watched:
     """Draw one request pass by pass.
 
@@ -105,6 +106,7 @@ def flipbook(
             lets a recording play over and over meanwhile, with nothing that names or counts a pass.
         play: start playing by itself (never under reduced motion).
         together: the name of a clock; what is done to one flipbook of that name on the page happens to all.
+        on_ended: called before the rerun in which a live run that ended is told.
 
     Returns:
         The step that the viewer has settled on, and the live run that has ended; None before there is either.
@@ -114,7 +116,7 @@ def flipbook(
         data=settings(run_id=run_id, recording=recording, at=at, reveal=reveal, play=play, together=together),
         default={"step": None, "ended": None},
         on_step_change=_noted,
-        on_ended_change=_noted,
+        on_ended_change=on_ended or _noted,
     )
     return Watched(step=result.step, ended=result.ended)
 

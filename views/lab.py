@@ -9,13 +9,14 @@ from lessons.instruments import INSTRUMENTS
 from views.asking import begin, show_engine_notice
 from views.instruments import show_instrument
 from views.model_fetching import show_fetching
+from views.model_picker import models_here
 from views.outside import outside_chosen, show_outside
 from views.page_state import PageState
 from views.picture import show_flipbook
-from views.run_form import lab_form, note_unfamiliar
+from views.run_form import STOP, is_sent, lab_form, note_unfamiliar, problem_with, sent_from_lab
 from views.run_refused import show_refusal
 from views.safe_text import code_span
-from views.scene import Scene, scene_of
+from views.scene import Scene, SceneOnce, scene_of
 from views.serving_form import show_serving
 from views.site import LAB, LAB_SETTINGS
 from views.words import _, language
@@ -27,23 +28,48 @@ def show_lab() -> None:
         show_outside()
         return
     page = PageState(LAB, LAB_SETTINGS)
-    problems = page.open()
+    page.open()
+    models = _models(page)
     example = catalogue.lessons(language())[0].front
     st.markdown(_("One prompt, every setting, every instrument. Until you run something, a recording is on the page."))
-    for problem in problems:
+    before = page.link.run
+    with st.container():  # its place is the same whether or not there is anything in it
+        refused = _begin_what_was_sent(page, models, example.recording)
+    for problem in page.problems:
         st.warning(problem)
     scene = scene_of(page, example.recording)
-    asked = lab_form(scene, example.prompt)
+    lab_form(scene, example.prompt, models)
     note_unfamiliar(st.session_state[page.key("prompt")], st.session_state.get(page.key("model")) or example.model)
-    if asked is not None:
-        begin(page, asked, replaces=scene)
-        st.rerun()
+    if refused:
+        st.error(refused)
     show_refusal(page, lambda again: begin(page, again, replaces=None))
-    show_engine_notice()
-    show_fetching()
-    _chosen_instrument(scene)
-    _on_the_run(scene)
+    if page.link.run == before:  # an engine that has just begun a run is ready
+        show_engine_notice()
+    show_fetching(models)
+    st.fragment(_on_the_run, key=page.key(RUN))(page, example.recording, SceneOnce(scene))
 
+
+def _models(page: PageState) -> list[str]:
+    """The models here; for a form that was sent, those that it was drawn with, so that its run is asked for at once."""
+    key = page.key("models")
+    models: list[str] = (st.session_state.get(key) if is_sent(page) else None) or models_here()
+    st.session_state[key] = models
+    return models
+
+
+def _begin_what_was_sent(page: PageState, models: list[str], recording: str) -> str | None:
+    """Start the run that the form was sent for, if it was; why it cannot be run, or None."""
+    asked = sent_from_lab(page, models)
+    if asked is None:
+        return None
+    if problem := problem_with(asked):
+        return problem
+    begin(page, asked, replaces=scene_of(page, recording))
+    return None
+
+
+RUN = "on-the-run"
+"""Key of the fragment with all that is about the run in view."""
 
 STANDING = ("metrics", "passes", "memory", "trace")
 """What the Lab always shows of its run."""
@@ -93,9 +119,12 @@ def _linked_settings(name: str) -> dict[str, str]:
     return settings
 
 
-def _on_the_run(scene: Scene) -> None:
+def _on_the_run(page: PageState, recording: str, drawn: SceneOnce) -> None:
+    """Drawn with the page, and once more by itself when the run has ended: the form stays as it is."""
+    scene = drawn.take() or scene_of(page, recording)
+    _chosen_instrument(scene)
     show_serving(scene)
-    show_flipbook(scene, told=True)
+    show_flipbook(scene, told=True, of_the_run=[page.key(STOP), page.key(RUN)])
     if not scene.ended:
         st.caption(_("Timings and figures appear here when the run has ended."))
         return

@@ -49,9 +49,8 @@ def fetches() -> Fetches:
     return Fetches()
 
 
-def show_fetching() -> None:
-    """Below the Lab's form, folded away: which models could come here, and how."""
-    names = models_here()
+def show_fetching(names: list[str]) -> None:
+    """Below the Lab's form, folded away: which models could come here, beside these, and how."""
     absent = [name for name in CATALOGUE if name not in names]
     if not names:
         st.fragment(_wait_for_engine, run_every=ENGINE_EVERY_S)()

@@ -14,24 +14,28 @@ from views.safe_text import code_span
 from views.words import _
 
 
-def model_box(page: PageState) -> str | None:
-    """The box, where there is a choice; None is the engine's own model."""
-    names = models_here()
+def model_box(page: PageState, names: list[str]) -> None:
+    """The box, where there is a choice among `models_here`."""
     wanted: str | None = st.session_state.setdefault(page.key("model"), page.link.model)
     if not names:
-        return wanted  # the engine does not answer yet: it will say whether it has this model
+        return  # the engine does not answer yet: it will say whether it has this model
     if wanted not in names:
         if wanted is not None:
             gone = _("The model {name} is not on this machine, so the engine's own is chosen.")
             st.warning(gone.format(name=code_span(wanted)))
         st.session_state[page.key("model")] = names[0]
     if len(names) < 2:
-        return None
-    chosen: str = st.selectbox(
+        return
+    st.selectbox(
         _("Model"), names, key=page.key("model"), persist_state="session",
         help=_("Another model than the first is loaded by the first run that asks for it, which takes seconds."),
     )  # fmt: skip
-    return None if chosen == names[0] else chosen
+
+
+def model_in_box(page: PageState, names: list[str]) -> str | None:
+    """The model that the page asks for; None is the engine's own."""
+    wanted: str | None = st.session_state.get(page.key("model"))
+    return None if wanted in names[:1] else wanted
 
 
 def models_here() -> list[str]:

@@ -42,7 +42,7 @@ class PageState:
         return f"{what}.{self.name}"
 
     def open(self) -> list[str]:
-        """Read the address, or restore it after a page switch; what could not be read, in plain words."""
+        """Read the address, or restore it after a page switch; gives `problems`."""
         here = _address()
         if here and self._is_echo(here):
             self._write(self.link)
@@ -54,6 +54,11 @@ class PageState:
             st.session_state[self.key("arrived")] = True
         elif not here and self.key("link") in st.session_state:
             self._write(self.link)
+        return self.problems
+
+    @property
+    def problems(self) -> list[str]:
+        """What could not be read in a link, in plain words, until a run has begun."""
         kept: list[str] = st.session_state.get(self.key("problems"), [])
         return kept
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
@@ -12,7 +14,7 @@ from views.flipbook import flipbook
 from views.links import Link, address, write_link
 from views.page_state import PageState
 from views.run_company import show_company
-from views.scene import Scene, scene_of
+from views.scene import Scene, SceneOnce, scene_of
 from views.site import LAB, LAB_SETTINGS, lab_page
 from views.words import _
 
@@ -20,25 +22,26 @@ LONGEST_SHARED_PROMPT = 1500
 """Characters; browsers and proxies cut addresses that are much longer."""
 
 
-def show_flipbook(scene: Scene, *, told: bool) -> None:
+def show_flipbook(scene: Scene, *, told: bool, of_the_run: Sequence[str] = ()) -> None:
     """The picture, which also says how its run ended, and what can be done with the run.
 
     Until everything may be told, a recording only plays, without a word about its passes, and a live run stays covered.
     A fragment of its own, so that a new step redraws nothing else. When the run ends while it is watched, the rest of
-    the page has still been drawn for a run that goes on: then, once, everything is drawn again. The picture tells of
-    the end, and not this script while it is still drawing the page: a short run would keep its own picture waiting.
+    the page has still been drawn for a run that goes on: then, once, everything is drawn again, or only the fragments
+    with the keys `of_the_run` where nothing else on the page depends on its run. The picture tells of the end, and not
+    this script while it is still drawing the page: a short run would keep its own picture waiting.
     """
     if scene.problem:
         st.warning(scene.problem)
     st.session_state[scene.page.key("drawn")] = (scene.run_id, scene.ended)
-    st.session_state[scene.page.key("drawing")] = True
-    st.fragment(_picture, key=scene.page.key("picture"))(scene.page, scene.recording, told)
+    picture = st.fragment(_picture, key=scene.page.key("picture"))
+    picture(scene.page, scene.recording, told, of_the_run, SceneOnce(scene))
     show_company(scene)
 
 
-def _picture(page: PageState, recording: str, told: bool) -> None:
-    with_the_page = st.session_state.pop(page.key("drawing"), False)
-    scene = scene_of(page, recording)
+def _picture(page: PageState, recording: str, told: bool, of_the_run: Sequence[str], drawn: SceneOnce) -> None:
+    with_the_page = drawn.take()
+    scene = with_the_page or scene_of(page, recording)
     if scene.run is None:
         return
     shown = flipbook(
@@ -47,11 +50,19 @@ def _picture(page: PageState, recording: str, told: bool) -> None:
         at=page.link.at,
         reveal=True if told else "motion" if scene.recorded else False,
         key=page.key(f"flipbook.{scene.run_id or 'recording'}"),
+        on_ended=partial(_draw_again, page, of_the_run) if of_the_run else None,
     )
     page.go_to(shown.step)
     _controls(scene, scene.run)
-    if not with_the_page and st.session_state[page.key("drawn")] != (scene.run_id, scene.ended):
+    if with_the_page is None and st.session_state[page.key("drawn")] != (scene.run_id, scene.ended):
         st.rerun()
+
+
+def _draw_again(page: PageState, of_the_run: Sequence[str]) -> None:
+    """The run has ended: what was drawn for one that goes on is drawn again, and nothing else."""
+    _run_id, was_drawn_ended = st.session_state[page.key("drawn")]
+    if not was_drawn_ended:
+        st.rerun(of_the_run)
 
 
 def _controls(scene: Scene, run: Run) -> None:

@@ -14,12 +14,12 @@ from engine.loop.request import MAX_SEED, MAX_TEMPERATURE
 from views.engine_calls import stop_run
 from views.links import AS_USUAL, MAX_NEW_TOKENS, MAX_TOP_K
 from views.locked import Locks, locks_of, say_unknown
-from views.model_picker import fill_model, model_box
+from views.model_picker import fill_model, model_box, model_in_box
 from views.page_state import PageState
 from views.prompt_checks import prompt_problem, unfamiliar
 from views.safe_text import plain
-from views.scene import Scene
-from views.serving_form import fill_serving, serving_problem, serving_settings
+from views.scene import Scene, SceneOnce, scene_of
+from views.serving_form import fill_serving, serving_boxes, serving_in_boxes, serving_problem
 from views.words import _
 
 
@@ -47,27 +47,57 @@ def prompt_box(scene: Scene, first_prompt: str) -> Asked | None:
         with buttons.container(horizontal=True):
             sent = st.form_submit_button(_("Run it"), type="primary", width="stretch")
             _stop_button(scene)
-    return _checked(Asked(prompt, page.link.sampling)) if sent else None
+    if not sent:
+        return None
+    asked = Asked(prompt, page.link.sampling)
+    if problem := problem_with(asked):
+        st.error(problem)
+        return None
+    return asked
 
 
-def lab_form(scene: Scene, first_prompt: str) -> Asked | None:
-    """The prompt and every setting; what was asked if it was sent now and can be run."""
+STOP = "stop-button"
+"""Key of the Lab's fragment that depends on whether its run goes on."""
+
+
+def lab_form(scene: Scene, first_prompt: str, models: list[str]) -> None:
+    """The prompt and every setting. Whether it was sent is known before it is drawn: see `sent_from_lab`."""
     page = scene.page
     key = _filled_prompt(scene, first_prompt)
     locks = locks_of(page)
     say_unknown(locks)
     with st.form(page.key("ask"), border=True):
-        prompt = st.text_area(
-            _("Prompt"), key=key, persist_state="session", height=90, disabled="prompt" in locks.locked
-        )
-        model = model_box(page)
-        sampling = _settings(page, locks)
-        fixed = "serving" in locks.locked | locks.hidden
-        serving = page.link.serving if fixed else serving_settings(page)
+        st.text_area(_("Prompt"), key=key, persist_state="session", height=90, disabled="prompt" in locks.locked)
+        model_box(page, models)
+        _boxes(page, locks)
+        if not _is_serving_fixed(locks):
+            serving_boxes(page)
         with st.container(horizontal=True):
-            sent = st.form_submit_button(_("Run it"), type="primary")
-            _stop_button(scene)
-    return _checked(Asked(prompt, sampling, serving, model)) if sent else None
+            st.form_submit_button(
+                _("Run it"), type="primary", on_click=st.session_state.update, args=({page.key("sent"): True},)
+            )
+            st.fragment(_lab_stop_button, key=page.key(STOP))(page, scene.recording, SceneOnce(scene))
+
+
+def is_sent(page: PageState) -> bool:
+    """Whether the Lab's button was pressed and what it sent has not been taken yet."""
+    return bool(st.session_state.get(page.key("sent")))
+
+
+def sent_from_lab(page: PageState, models: list[str]) -> Asked | None:
+    """What the Lab's form asks for, once after each press of its button; None otherwise.
+
+    Asked at the top of the page, so that it is drawn once for a run, with the new run in it.
+    """
+    if not is_sent(page):
+        return None
+    del st.session_state[page.key("sent")]
+    serving = page.link.serving if _is_serving_fixed(locks_of(page)) else serving_in_boxes(page)
+    return Asked(st.session_state[page.key("prompt")], _sampling_in_boxes(page), serving, model_in_box(page, models))
+
+
+def _is_serving_fixed(locks: Locks) -> bool:
+    return "serving" in locks.locked | locks.hidden
 
 
 def _filled_prompt(scene: Scene, first_prompt: str) -> str:
@@ -97,11 +127,14 @@ def _stop_button(scene: Scene) -> None:
         st.error(plain(no))
 
 
-def _checked(asked: Asked) -> Asked | None:
-    if problem := prompt_problem(asked.prompt) or serving_problem(asked.serving):
-        st.error(problem)
-        return None
-    return asked
+def _lab_stop_button(page: PageState, recording: str, drawn: SceneOnce) -> None:
+    """The same, drawn with the page and once more by itself when the run has ended."""
+    _stop_button(drawn.take() or scene_of(page, recording))
+
+
+def problem_with(asked: Asked) -> str | None:
+    """Why this cannot be run, in words for whoever asked; None if it can."""
+    return prompt_problem(asked.prompt) or serving_problem(asked.serving)
 
 
 def note_unfamiliar(prompt: str, model: str) -> None:
@@ -125,58 +158,58 @@ def _fill_settings(page: PageState, sampling: Sampling) -> None:
     st.session_state[page.key("stop")] = not sampling.ignore_eos
 
 
-def _settings(page: PageState, locks: Locks) -> Sampling:
+def _boxes(page: PageState, locks: Locks) -> None:
     """The boxes of the settings. Their limits are the engine's, so what they accept, it accepts."""
     if page.key("new") not in st.session_state:
         _fill_settings(page, page.link.sampling)
     boxes = _Boxes(page, locks)
     with st.grid(3, min_column_width=150):
-        new = boxes.whole("new", _("New tokens"), 1, MAX_NEW_TOKENS, _("How many tokens to write at most."))
-        temperature = boxes.decimal(
+        boxes.whole("new", _("New tokens"), 1, MAX_NEW_TOKENS, _("How many tokens to write at most."))
+        boxes.decimal(
             "temperature", _("Temperature"), 0.0, MAX_TEMPERATURE, 0.1,
             _("0 always takes the likeliest token. Higher values flatten the odds before a token is drawn."),
         )  # fmt: skip
-        top_k = boxes.whole("top_k", _("Top-k"), 0, MAX_TOP_K, _("Draw among the k likeliest tokens; 0 is off."))
-        top_p = boxes.decimal(
+        boxes.whole("top_k", _("Top-k"), 0, MAX_TOP_K, _("Draw among the k likeliest tokens; 0 is off."))
+        boxes.decimal(
             "top_p", _("Top-p"), 0.01, 1.0, 0.05,
             _("Draw among the likeliest tokens that together reach this probability; 1 is off."),
         )  # fmt: skip
-        seed = boxes.whole("seed", _("Seed"), 0, MAX_SEED, _("The same seed and settings give the same text."))
-        stop = boxes.tick("stop", _("Stop at end of text"))
-    return Sampling(temperature, top_k, top_p, seed, new, ignore_eos=not stop)
+        boxes.whole("seed", _("Seed"), 0, MAX_SEED, _("The same seed and settings give the same text."))
+        boxes.tick("stop", _("Stop at end of text"))
+
+
+def _sampling_in_boxes(page: PageState) -> Sampling:
+    """What the boxes say, and where one is hidden, what it would show."""
+    temperature, top_k, top_p, seed, new, stop = (
+        st.session_state[page.key(name)] for name in ("temperature", "top_k", "top_p", "seed", "new", "stop")
+    )
+    return Sampling(float(temperature), int(top_k), float(top_p), int(seed), int(new), ignore_eos=not stop)
 
 
 @dataclass(frozen=True)
 class _Boxes:
-    """The boxes of one page; a hidden one gives what it would show."""
+    """The boxes of one page that are not hidden."""
 
     page: PageState
     locks: Locks
 
-    def whole(self, name: str, label: str, low: int, high: int, explanation: str) -> int:
+    def whole(self, name: str, label: str, low: int, high: int, explanation: str) -> None:
         """A whole number."""
-        if name in self.locks.hidden:
-            return int(st.session_state[self.page.key(name)])
-        return int(
+        if name not in self.locks.hidden:
             st.number_input(
                 label, low, high, step=1, key=self.page.key(name), persist_state="session", help=explanation,
                 disabled=name in self.locks.locked,
-            )
-        )  # fmt: skip
+            )  # fmt: skip
 
-    def decimal(self, name: str, label: str, low: float, high: float, step: float, explanation: str) -> float:
+    def decimal(self, name: str, label: str, low: float, high: float, step: float, explanation: str) -> None:
         """A number with two decimals."""
-        if name in self.locks.hidden:
-            return float(st.session_state[self.page.key(name)])
-        return float(
+        if name not in self.locks.hidden:
             st.number_input(
                 label, low, high, step=step, format="%.2f", key=self.page.key(name), persist_state="session",
                 help=explanation, disabled=name in self.locks.locked,
-            )
-        )  # fmt: skip
+            )  # fmt: skip
 
-    def tick(self, name: str, label: str) -> bool:
+    def tick(self, name: str, label: str) -> None:
         """On or off."""
-        if name in self.locks.hidden:
-            return bool(st.session_state[self.page.key(name)])
-        return st.checkbox(label, key=self.page.key(name), persist_state="session", disabled=name in self.locks.locked)
+        if name not in self.locks.hidden:
+            st.checkbox(label, key=self.page.key(name), persist_state="session", disabled=name in self.locks.locked)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import streamlit as st
@@ -38,6 +38,8 @@ class Scene:
     """The second run of a lesson that compares two, as far as it goes."""
     other_due: bool = False
     """Whether the second run is still to begin, when the first has ended."""
+    said: dict[str, Value] | None = field(default=None, compare=False)
+    """For one instrument: what it has told the page that was drawn around it."""
 
     @property
     def recorded(self) -> bool:
@@ -80,6 +82,18 @@ class Scene:
         unpublished = {name: None for instrument in INSTRUMENTS for name in published_kinds(instrument)}
         of_runs = {**(values_of(self.run) if self.run else {}), **other_values_of(self.other_run)}
         return {**named_values(), **unpublished, **of_runs}
+
+
+@dataclass
+class SceneOnce:
+    """A page's scene for one of its fragments: the fragment is drawn with the page from it, and looks anew later."""
+
+    scene: Scene | None
+
+    def take(self) -> Scene | None:
+        """The scene while the page is drawn; None when the fragment runs again by itself."""
+        scene, self.scene = self.scene, None
+        return scene
 
 
 OTHER_DUE = "other_due"

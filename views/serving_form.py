@@ -26,32 +26,37 @@ def fill_serving(page: PageState, serving: Serving) -> None:
     st.session_state[page.key("weights")] = serving.weights or "bf16"
 
 
-def serving_settings(page: PageState) -> Serving:
+def serving_boxes(page: PageState) -> None:
     """The boxes, folded away until somebody wants them: most runs are served as usual."""
     if page.key("cache") not in st.session_state:
         fill_serving(page, page.link.serving)
     with st.expander(_("How it is served"), key=page.key("serving")):
-        cache = st.radio(
+        st.radio(
             _("What the model remembers of earlier tokens"), (KEPT, RECOMPUTED), key=page.key("cache"), horizontal=True,
             format_func=CACHE_WORDS.__getitem__, persist_state="session",
             help=_("Kept: the KV cache and the state. Computed again: every pass takes in the whole text so far."),
         )  # fmt: skip
-        ahead = st.number_input(
+        st.number_input(
             _("Tokens guessed ahead"), 0, MAX_DRAFTS, step=1, key=page.key("ahead"), persist_state="session", width=220,
             help=_("Guesses are looked up in the text so far, and each pass checks them. 0: none."),
         )  # fmt: skip
-        reuse = st.checkbox(
+        st.checkbox(
             _("Begin from what an earlier run left"), key=page.key("reuse"), persist_state="session",
             help=_(
                 "If this prompt goes on where an earlier one or its reply ended, and that ran with this box ticked, "
                 "what they share is not computed again."
             ),
         )  # fmt: skip
-        weights = st.radio(
+        st.radio(
             _("Bits of a weight"), list(WEIGHT_WORDS), key=page.key("weights"), format_func=WEIGHT_WORDS.__getitem__,
             persist_state="session", horizontal=True,
             help=_("Fewer bits are read faster and change the odds a little. The first such run loads that model."),
         )  # fmt: skip
+
+
+def serving_in_boxes(page: PageState) -> Serving:
+    """What the boxes say."""
+    cache, ahead, reuse, weights = (st.session_state[page.key(name)] for name in ("cache", "ahead", "reuse", "weights"))
     return served(cache == KEPT, int(ahead), bool(reuse), None if weights == "bf16" else weights)
 
 

@@ -43,6 +43,8 @@ class RunStore:
         self.path = self._database.path
         self._max_bytes = max_bytes
         self._clock = clock
+        self._since_weighed = max_bytes
+        """Bytes that were saved since all was last added up: that reads every row, so not each run does it."""
 
     def save(self, run_id: str, record: bytes) -> bool:
         """Keep a run's saved form (`engine.account.record_file.dumps`); False if it could not be kept."""
@@ -79,18 +81,21 @@ class RunStore:
         return self._database.attempt(lambda: self._database.drop("runs", "saved_at", before), otherwise=0)
 
     def _save(self, run_id: str, record: bytes) -> bool:
+        packed = zlib.compress(record)
         with self._database.writing() as database:
-            row = (run_id, self._clock(), zlib.compress(record))
-            database.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?)", row)
-            self._drop_old(database)
+            database.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?)", (run_id, self._clock(), packed))
+            database.execute("DELETE FROM runs WHERE saved_at < ?", (self._clock() - KEEP_DAYS * 86400,))
+            self._since_weighed += len(packed)
+            if self._since_weighed * 100 >= self._max_bytes:
+                self._drop_beyond_size(database)
         return True
 
-    def _drop_old(self, database: sqlite3.Connection) -> None:
-        database.execute("DELETE FROM runs WHERE saved_at < ?", (self._clock() - KEEP_DAYS * 86400,))
+    def _drop_beyond_size(self, database: sqlite3.Connection) -> None:
         # By the order of saving: a clock that was set back would make the newest look like the oldest.
         by_age = "SELECT run_id, sum(length(record)) OVER (ORDER BY rowid DESC) AS so_far FROM runs"
         too_much = f"SELECT run_id FROM ({by_age}) WHERE so_far > ?"
         database.execute(f"DELETE FROM runs WHERE run_id IN ({too_much})", (self._max_bytes,))
+        self._since_weighed = 0
 
     def _load(self, run_id: str) -> bytes | None:
         with self._database.reading() as database:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import views.lab
 from engine.account.record import Sampling
 from engine.serve.client import EngineRefused
 from tests.lessons.story_run import REPLY, story_run
@@ -61,6 +62,16 @@ def test_every_setting_reaches_the_engine_and_stays_in_its_box(engine):
     assert {name: page.query_params[name] for name in ("new", "temperature", "top_k", "top_p", "seed", "stop")} == {
         "new": "33", "temperature": "0.5", "top_k": "40", "top_p": "0.9", "seed": "7", "stop": "0",
     }  # fmt: skip
+
+
+def test_a_press_draws_the_page_once_with_the_new_run_in_it(engine, monkeypatch):
+    page, drawn, draw = lab(), [], views.lab.lab_form
+    monkeypatch.setattr(views.lab, "lab_form", lambda scene, *rest: drawn.append(scene.run_id) or draw(scene, *rest))
+    page = press(page, "Run it")
+    assert drawn == [page.query_params["run"]] == [picture(page)["run_id"]]
+    assert len(engine.asked) == 1
+    checked(page.run())
+    assert len(engine.asked) == 1, "a rerun is no press"
 
 
 def test_the_boxes_hold_nothing_that_the_engine_would_refuse(engine):

@@ -9,9 +9,10 @@ from engine.account.record import Device
 from engine.account.trace_record import LayerGates, PassTimes, StateTrace, TraceRecord, pack
 from tests.lessons.story_run import DECODE_NS, PREFILL_NS, PROMPT, QUEUE_NS, REPLY, STORY, story_run, token
 from views import staged_figure
+from views.figure_margins import with_room
 from views.figure_memory import axis_end, memory_figure
 from views.figure_passes import passes_figure
-from views.figure_style import PATTERNS, styled
+from views.figure_style import PATTERNS, styled, whole_figure
 from views.figure_trace import gates_figure, layer_times_figure, state_figure
 from views.palette import COLOURS
 from views.trace_arrays import head_gates, layer_times_ns, mean_kept_shares, state_frames
@@ -191,5 +192,15 @@ def test_on_a_stage_words_grow_and_so_does_the_room_around_them():
     """What all figures share stands in their template, where the stage must look for it, too."""
     small = styled(go.Figure(go.Scatter(x=[1], y=[1])), "light", height=200)
     large = staged_figure._enlarged(small).layout
-    assert (large.height, large.margin.l, large.margin.t) == (320, 8 * 1.6, 12 * 1.6)
+    assert (large.height, large.margin.l, large.margin.t) == (320, 58 * 1.6, 12 * 1.6)
     assert large.font.size == 14 * 1.6 and large.xaxis.tickfont.size == 13 * 1.6
+
+
+def test_room_for_names_and_a_legend_is_there_before_plotly_looks_for_it_and_marks_in_a_name_take_none():
+    bars = {"type": "bar", "orientation": "h", "y": ["<b>short</b>", "a name of so many letters<br>n = 3"], "x": [1, 2]}
+    roomy = with_room(whole_figure([bars], {"showlegend": True}, "light", height=200)).layout.margin
+    assert roomy.l == 6 * len("a name of so many letters") + 15 and roomy.t == 48
+    own = with_room(whole_figure([bars], {"showlegend": True, "margin": {"l": 2, "t": 3}}, "light", 200)).layout.margin
+    assert (own.l, own.t) == (2, 3)
+    plain = with_room(whole_figure([{"type": "scatter", "y": [1, 2]}], {}, "light", 200)).layout
+    assert plain.margin.l == plain.template.layout.margin.l and plain.margin.t is None

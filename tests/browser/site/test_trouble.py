@@ -55,6 +55,10 @@ def test_stop_pressed_at_once_ends_the_run_and_keeps_what_was_written(page, app)
     page.wait_for_function("__flipbook.isOver")
     says(page, re.compile("stopped", re.IGNORECASE))
     assert 0 < page.evaluate("__flipbook.passes") < 1_500
+    expect(page.get_by_role("button", name="Stop Shortcut Esc")).to_have_count(0)
+    run_in_lab(page, "The sun", 5)
+    wait_for_end(page)
+    assert page.evaluate("__flipbook.passes") == 5, "the form is as it was"
 
 
 def test_an_answer_opens_when_the_run_has_ended_though_no_picture_says_so(page, app):

@@ -18,6 +18,7 @@ import msgspec
 
 from engine.account.outside_record import OutsideEvent, OutsideRun, Route
 from engine.account.record import Sampling
+from engine.certificates import certificates
 from engine.outside.log import OutsideLog
 from engine.outside.server import OutsideError, OutsideServer
 from engine.outside.sse import EventReader, Piece, reason_of
@@ -58,7 +59,9 @@ async def ask(
     try:
         # trust_env=False: a proxy between would be in every time that is measured.
         async with asyncio.timeout(patience.whole_s):
-            async with httpx.AsyncClient(headers=headers, timeout=timeout, trust_env=False) as http:
+            async with httpx.AsyncClient(
+                headers=headers, timeout=timeout, trust_env=False, verify=certificates()
+            ) as http:
                 await _ask(http, server, log)
     except asyncio.CancelledError:
         log.cancel()

@@ -6,9 +6,7 @@ Nothing here imports torch. One client may be shared by threads (httpx.Client is
 from __future__ import annotations
 
 import re
-import ssl
 from collections.abc import AsyncGenerator, Iterator
-from functools import cache
 from types import TracebackType
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -19,6 +17,7 @@ import msgspec
 from engine.account.record import Event, ModelShape, Run, Sampling, Serving
 from engine.account.record_file import decode_event, loads
 from engine.account.trace_record import TraceRecord
+from engine.certificates import certificates
 from engine.loop.scheduler import BatchRow
 from engine.serve import wire
 from engine.serve.lines import LineCutter
@@ -104,7 +103,7 @@ class EngineClient:
         """Connections of an event loop's own to the same engine, with the same token; the caller closes them."""
         return httpx.AsyncClient(
             base_url=self.base_url, headers=self._headers, timeout=_STREAM, limits=limits, trust_env=False,
-            verify=_certificates(),
+            verify=certificates(),
         )  # fmt: skip
 
     def run(self, run_id: str) -> Run:
@@ -181,12 +180,6 @@ class EngineClient:
         if answer.is_error:
             raise refusal(answer)
         return answer
-
-
-@cache
-def _certificates() -> ssl.SSLContext:
-    """Read once: for a client of every run's own it took an event loop 20 ms each time, also where there is no TLS."""
-    return httpx.create_ssl_context(trust_env=False)
 
 
 def _path(run_id: str, what: str = "") -> str:

@@ -59,7 +59,9 @@ class EngineClient:
         self.base_url = base_url.rstrip("/")
         self._headers = {b"Authorization": f"Bearer {token}".encode()} if token else {}
         # trust_env=False: a proxy set for the outside world has no business between two processes of one machine.
-        self._http = httpx.Client(base_url=self.base_url, headers=self._headers, timeout=timeout, trust_env=False)
+        self._http = httpx.Client(
+            base_url=self.base_url, headers=self._headers, timeout=timeout, trust_env=False, verify=certificates()
+        )
 
     def submit(
         self, prompt: str, sampling: Sampling = wire.DEFAULT_SAMPLING, model: str | None = None,

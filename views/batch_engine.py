@@ -32,7 +32,9 @@ def show_engine(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     mine = scene.page.key("shared")
     with st.container(horizontal=True, vertical_alignment="bottom", key=f"{key}-ask"):
         n = int(
-            st.number_input(_("Copies of your prompt"), 2, MOST_COPIES, int(settings.get("n", "8")), key=f"{key}-n")
+            st.number_input(
+                _("Copies of your prompt"), 2, MOST_COPIES, int(settings.get("n", "8")), key=f"{key}-n", width=140
+            )
         )
         if st.button(_("Run one alone, then {n} at once").format(n=n), type="primary", key=f"{key}-go"):
             _measure(prompt, n, mine, key)
@@ -118,7 +120,7 @@ def _cards(shared: Shared) -> None:
         (_("{n} at once, all").format(n=shared.n), found["all_rate"], _times(shared.gain)),
         (_("Each of {n}").format(n=shared.n), found["own_rate"], _share(shared.own_share)),
     ]
-    with st.grid(3, min_column_width=150, gap="small"):
+    with st.grid(3, min_column_width=140, gap="small"):
         for label, value, note in cards:
             with st.container(border=True, height="stretch", gap="xsmall"):
                 st.markdown(f":small[{label}]")

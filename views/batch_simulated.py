@@ -20,8 +20,15 @@ from views.shape_choice import NAMES
 from views.theme import current_theme
 from views.virtual_clock import Setup, simulated
 from views.virtual_machines import clock_of, what_if_shape
-from views.what_if_choice import asked_for, choose_lengths, choose_machine, choose_model, choose_whole
-from views.what_if_load import POLICY_NAMES, POLICY_WORDS, arrivals, lengths_of, playback_of
+from views.what_if_choice import (
+    asked_for,
+    choose_lengths,
+    choose_machine,
+    choose_model,
+    choose_policy,
+    choose_whole,
+)
+from views.what_if_load import arrivals, lengths_of, playback_of, policy_name
 from views.words import _
 
 NAME = "batch-table"
@@ -94,16 +101,14 @@ def _played(chosen: Chosen, key: str) -> list[Playback] | None:
 
 
 def _heading(policy: Policy) -> str:
-    return POLICY_WORDS[policy.name].partition(":")[0]
+    return policy_name(policy.name)
 
 
 def _choose(asked: Chosen, key: str) -> Chosen:
     """The widgets, at first as the lesson has it."""
     with st.grid(3, min_column_width=200, gap="small"):
         first, second = (
-            st.selectbox(
-                label, POLICY_NAMES, POLICY_NAMES.index(name), format_func=POLICY_WORDS.__getitem__, key=f"{key}-{of}"
-            )
+            choose_policy(label, name, f"{key}-{of}")
             for label, name, of in ((_("Above"), asked.first, "first"), (_("Below"), asked.second, "second"))
         )
         mine = st.number_input(_("Your request is number"), 1, asked.requests, asked.mine, key=f"{key}-mine")

@@ -82,7 +82,7 @@ def votes_figure(rows: list[Row], theme: Theme, *, large: bool) -> go.Figure:
             )
         )  # fmt: skip
     most = max((max(row.first, row.second) for row in rows), default=0)
-    figure.update_layout(barmode="group", bargap=0.35, bargroupgap=0.12, showlegend=True)
+    figure.update_layout(barmode="group", bargap=0.35, bargroupgap=0.12, showlegend=True, margin_b=8)
     figure.update_layout(
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "reversed",
                 "font": {"size": size}}

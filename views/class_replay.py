@@ -7,7 +7,7 @@ import streamlit as st
 from engine.account.service import service_report
 from engine.account.workload import BadWorkload, Workload, read_workload
 from engine.loop.arrivals import Arrival
-from engine.loop.policy import Policy, PolicyName
+from engine.loop.policy import Policy
 from lessons.filters import significant
 from views.engine_words import endings, told
 from views.figure_steps import MOST_ROWS, steps_figure
@@ -18,8 +18,8 @@ from views.service_panels import first_tokens, gaps, show_cards
 from views.theme import current_theme
 from views.virtual_clock import Setup, simulated
 from views.virtual_machines import what_if_shape
-from views.what_if_choice import choose_machine, choose_model, choose_whole
-from views.what_if_load import POLICY_NAMES, POLICY_WORDS, playback_of
+from views.what_if_choice import choose_machine, choose_model, choose_policy, choose_whole
+from views.what_if_load import POLICY_NAMES, playback_of
 from views.what_if_service import STEP_TOKENS, Chosen
 from views.words import _, ngettext
 
@@ -94,9 +94,7 @@ def _choose() -> tuple[Chosen, float]:
     """What serves the class, and how fast it is played."""
     with st.grid(3, min_column_width=200, gap="small"):
         shape, machine = choose_model(Chosen().shape, _KEY), choose_machine(Chosen().machine, _KEY)
-        policy: PolicyName = st.selectbox(
-            _("Policy"), POLICY_NAMES, format_func=POLICY_WORDS.__getitem__, key=f"{_KEY}-policy"
-        )
+        policy = choose_policy(_("Policy"), POLICY_NAMES[0], _KEY)
         at_once = choose_whole(_("At once, at most"), 1, 256, 16, f"{_KEY}-at-once")
         speed = float(st.number_input(_("Times as fast"), 0.1, 1000.0, 1.0, key=f"{_KEY}-speed"))
     return Chosen(shape=shape, machine=machine, policy=policy, at_once=at_once), speed

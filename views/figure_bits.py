@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-import plotly.graph_objects as go
 
 from engine.account.bits import SCHEMES, stored
 from engine.account.presets import Hardware
@@ -12,7 +13,7 @@ from engine.account.weight_group import Floats, as_int4, as_int8
 from lessons.filters import decimal_bytes, significant
 from views import engine_words
 from views.figure_shared_read import UNITS
-from views.figure_style import GRID, TEXT, Drawn, styled
+from views.figure_style import GRID, TEXT, Drawn, whole_figure
 from views.palette import COLOURS, Theme
 from views.words import _
 
@@ -23,18 +24,18 @@ def bytes_figure(shape: ModelShape, machine: Hardware, theme: Theme) -> Drawn:
     names = [engine_words.told(row.scheme.name) for row in rows]
     top = rows[0].weight_bytes
     unit, size = next(one for one in UNITS if top >= one[1])
-    figure = styled(go.Figure(), theme, height=300)
-    figure.add_trace(
-        go.Bar(
-            y=[row.scheme.label for row in rows], x=[row.weight_bytes / size for row in rows],
-            orientation="h", name=_("weights"), marker={"color": COLOURS[theme]["weights"]},
-            text=[f"{decimal_bytes(row.weight_bytes)}, {row.scheme.bits_a_weight:g} bits" for row in rows],
-            textposition="outside", cliponaxis=False,
-            textfont={"color": TEXT[theme], "size": 14}, hoverinfo="skip",
-        )
-    )  # fmt: skip
-    figure.update_xaxes(title_text=unit, range=[0, top / size * 1.5])
-    figure.update_yaxes(autorange="reversed", type="category")
+    bars = {
+        "type": "bar", "orientation": "h", "name": _("weights"), "marker": {"color": COLOURS[theme]["weights"]},
+        "y": [row.scheme.label for row in rows], "x": [row.weight_bytes / size for row in rows],
+        "text": [f"{decimal_bytes(row.weight_bytes)}, {row.scheme.bits_a_weight:g} bits" for row in rows],
+        "textposition": "outside", "cliponaxis": False, "textfont": {"color": TEXT[theme], "size": 14},
+        "hoverinfo": "skip",
+    }  # fmt: skip
+    layout = {
+        "xaxis": {"title": {"text": unit}, "range": [0, top / size * 1.5]},
+        "yaxis": {"autorange": "reversed", "type": "category"},
+    }
+    figure = whole_figure([bars], layout, theme, height=300)
     return Drawn(
         figure=figure,
         title=_("The same weights, stored in fewer bits"),
@@ -74,18 +75,21 @@ def group_figure(row: Floats, start: int, bits: int, theme: Theme) -> Drawn:
         back, scale, zero = as_int4(group)
         levels = (np.arange(16) - 8) * scale + zero
         told = _("16 levels, {scale} apart").format(scale=significant(scale))
-    figure = styled(go.Figure(), theme, height=320)
-    if levels is not None:
-        _levels(figure, levels, start, start + len(group), theme)
     places = list(range(start, start + len(group)))
-    _points(figure, places, group, _("in bf16"), COLOURS[theme]["weights"], "circle-open", 9)
-    _points(figure, places, back, _("from {n} bits").format(n=bits), TEXT[theme], "x-thin-open", 7)
+    traces = [
+        _points(places, group, _("in bf16"), COLOURS[theme]["weights"], "circle-open", 9),
+        _points(places, back, _("from {n} bits").format(n=bits), TEXT[theme], "x-thin-open", 7),
+    ]
+    if levels is not None:
+        traces.insert(0, _levels(levels, start, start + len(group), theme))
     reach = float(np.abs(np.concatenate([group, back])).max()) * 1.08 or 1.0
-    figure.update_xaxes(title_text=_("place in the row"), range=[start - 1, start + len(group)])
-    figure.update_yaxes(title_text=_("weight"), range=[-reach, reach], showgrid=False)
-    figure.update_layout(
-        showlegend=True, legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "font": {"size": 13}}
-    )
+    layout = {
+        "xaxis": {"title": {"text": _("place in the row")}, "range": [start - 1, start + len(group)]},
+        "yaxis": {"title": {"text": _("weight")}, "range": [-reach, reach], "showgrid": False},
+        "showlegend": True,
+        "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "font": {"size": 13}},
+    }
+    figure = whole_figure(traces, layout, theme, height=320)
     error = float(np.sqrt(np.mean((back - group) ** 2)) / (np.sqrt(np.mean(group**2)) or 1.0))
     return Drawn(
         figure=figure,
@@ -109,23 +113,20 @@ GROUP = 64
 """Weights that share a scale and a zero in the engine's 4 bits."""
 
 
-def _levels(figure: go.Figure, levels: Floats, left: int, right: int, theme: Theme) -> None:
+def _levels(levels: Floats, left: int, right: int, theme: Theme) -> dict[str, Any]:
     """A thin line across for each, all as one trace: a missing number parts two of them."""
     ends = [(left - 1, right, None) for _level in levels]
     heights = [(float(level), float(level), None) for level in levels]
-    figure.add_trace(
-        go.Scatter(
-            x=[x for three in ends for x in three], y=[y for three in heights for y in three], mode="lines",
-            name=_("levels"), line={"color": GRID[theme], "width": 1}, hoverinfo="skip",
-        )
-    )  # fmt: skip
+    return {
+        "type": "scatter", "mode": "lines", "name": _("levels"), "hoverinfo": "skip",
+        "x": [x for three in ends for x in three], "y": [y for three in heights for y in three],
+        "line": {"color": GRID[theme], "width": 1},
+    }  # fmt: skip
 
 
-def _points(
-    figure: go.Figure, x: list[int], y: Floats, name: str, colour: str, symbol: str, size: int
-) -> None:  # fmt: skip
-    marker = {"color": colour, "symbol": symbol, "size": size, "line": {"width": 2, "color": colour}}
-    figure.add_trace(
-        go.Scatter(x=x, y=[float(one) for one in y], mode="markers", name=name, marker=marker,
-                   hovertemplate="%{x}: %{y:.4f}<extra></extra>")
-    )  # fmt: skip
+def _points(x: list[int], y: Floats, name: str, colour: str, symbol: str, size: int) -> dict[str, Any]:
+    return {
+        "type": "scatter", "mode": "markers", "name": name, "x": x, "y": [float(one) for one in y],
+        "marker": {"color": colour, "symbol": symbol, "size": size, "line": {"width": 2, "color": colour}},
+        "hovertemplate": "%{x}: %{y:.4f}<extra></extra>",
+    }  # fmt: skip

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil, floor, log10
-
-import plotly.graph_objects as go
+from typing import Any
 
 from lessons.filters import milliseconds
 from views.collision_scene import Outcome
 from views.evidence import Evidence
-from views.figure_style import FAINT, Drawn, styled
+from views.figure_style import FAINT, Drawn, whole_figure
 from views.palette import COLOURS, Meaning, Theme
 from views.words import N_, _
 
@@ -23,27 +22,24 @@ def trade_figure(outcomes: Sequence[Outcome], theme: Theme, *, evidence: Evidenc
         (_(_TTFT), [one.ttft_ns for one in ordered], "prefill", "solid", "circle"),
         (_(_STALL), [one.stall_ns for one in ordered], "decode", "dash", "square"),
     ]
-    figure = go.Figure()
-    for name, values, meaning, dash, symbol in lines:
-        figure.add_trace(
-            go.Scatter(
-                x=labels, y=[value / 1e6 for value in values], name=name, mode="lines+markers",
-                line={"color": COLOURS[theme][meaning], "width": 2.5, "dash": dash},
-                marker={"symbol": symbol, "size": 9}, hovertemplate="%{x}: %{y:.1f} ms<extra>" + name + "</extra>",
-            )
-        )  # fmt: skip
+    traces = [
+        {
+            "type": "scatter", "mode": "lines+markers", "name": name,
+            "x": labels, "y": [value / 1e6 for value in values],
+            "line": {"color": COLOURS[theme][meaning], "width": 2.5, "dash": dash},
+            "marker": {"symbol": symbol, "size": 9}, "hovertemplate": "%{x}: %{y:.1f} ms<extra>" + name + "</extra>",
+        }
+        for name, values, meaning, dash, symbol in lines
+    ]  # fmt: skip
     plain = ordered[-1].plain_gap_ns
-    styled(figure, theme, height=320)
-    figure.update_layout(showlegend=True, legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"})
-    figure.add_hline(y=plain / 1e6, line_dash="dot", line_width=1, line_color=FAINT[theme])
-    # On a logarithmic axis an annotation stands at the logarithm, a line at the value.
-    figure.add_annotation(
-        x=1, xref="x domain", xanchor="right", y=log10(plain / 1e6), yanchor="bottom", showarrow=False,
-        text=_("an ordinary gap: {time}").format(time=milliseconds(plain)), font={"size": 13, "color": FAINT[theme]},
-    )  # fmt: skip
-    figure.update_xaxes(title_text=_("prompt tokens a step, at most"), type="category")
     low, high = _decades([plain, *(v for one in ordered for v in (one.ttft_ns, one.stall_ns))])
-    figure.update_yaxes(title_text=_("ms"), type="log", range=[low, high], dtick=1)
+    layout = {
+        "showlegend": True, "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+        "xaxis": {"title": {"text": _("prompt tokens a step, at most")}, "type": "category"},
+        "yaxis": {"title": {"text": _("ms")}, "type": "log", "range": [low, high], "dtick": 1},
+        **_ordinary_gap(plain, theme),
+    }  # fmt: skip
+    figure = whole_figure(traces, layout, theme, height=320)
     said = "; ".join(
         _("{chunk}: stall {stall}, first token {wait}").format(
             chunk=label, stall=milliseconds(one.stall_ns), wait=milliseconds(one.ttft_ns)
@@ -59,6 +55,20 @@ def trade_figure(outcomes: Sequence[Outcome], theme: Theme, *, evidence: Evidenc
             _("first token of the long prompt (ms)"): [round(one.ttft_ns / 1e6, 3) for one in ordered],
         },
     )  # fmt: skip
+
+
+def _ordinary_gap(plain_ns: float, theme: Theme) -> dict[str, Any]:
+    """A line across and its name. On a logarithmic axis an annotation stands at the logarithm, a line at the value."""
+    line = {
+        "type": "line", "x0": 0, "x1": 1, "xref": "x domain", "y0": plain_ns / 1e6, "y1": plain_ns / 1e6,
+        "line": {"dash": "dot", "width": 1, "color": FAINT[theme]},
+    }  # fmt: skip
+    name = {
+        "x": 1, "xref": "x domain", "xanchor": "right", "y": log10(plain_ns / 1e6), "yanchor": "bottom",
+        "showarrow": False, "text": _("an ordinary gap: {time}").format(time=milliseconds(plain_ns)),
+        "font": {"size": 13, "color": FAINT[theme]},
+    }  # fmt: skip
+    return {"shapes": [line], "annotations": [name]}
 
 
 def _decades(values_ns: Sequence[float]) -> tuple[float, float]:

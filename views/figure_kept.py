@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from math import ceil, floor, log2
-
-import plotly.graph_objects as go
+from typing import Any
 
 from engine.account import cost
 from engine.account.kv_ways import layer_bytes
 from engine.account.record import LayerType, ModelShape
 from lessons.filters import binary_bytes
-from views.figure_style import FAINT, TEXT, Drawn, styled
+from views.figure_style import FAINT, TEXT, Drawn, whole_figure
 from views.palette import COLOURS, Meaning, Theme
 from views.words import N_, _
 
@@ -26,27 +25,23 @@ def kept_figure(shape: ModelShape, positions: int, theme: Theme) -> Drawn:
     """KV cache and recurrent state over 1 to `END` tokens, with a cursor at `positions`."""
     state, crossover = cost.recurrent_state_bytes(shape), cost.crossover_positions(shape)
     per_token, all_full = cost.kv_bytes_per_position(shape), _if_all_were_full(shape)
-    figure = styled(go.Figure(), theme, height=340)
     cursor = {"color": FAINT[theme], "dash": "dot", "width": 1}
+    kv, of_state = COLOURS[theme]["kv"], COLOURS[theme]["state"]
     low, high = _byte_range([per_token, state], [per_token * END, state, (all_full or 0) * END])
-    _line(figure, [positions, positions], [2**low, 2**high], cursor, name="cursor")
+    traces = [_line([positions, positions], [2**low, 2**high], cursor, name="cursor")]
     if all_full and per_token:
         other = {"color": FAINT[theme], "dash": "dot", "width": 2}
-        _line(figure, [1, END], [all_full, all_full * END], other, name=_("every layer full attention"))
+        traces.append(_line([1, END], [all_full, all_full * END], other, name=_("every layer full attention")))
     if per_token:
-        _line(
-            figure, [1, END], [per_token, per_token * END], {"color": COLOURS[theme]["kv"], "width": 3}, _("KV cache")
-        )
-        _point(figure, positions, per_token * positions, COLOURS[theme]["kv"], "square", "KV cache here")
+        traces.append(_line([1, END], [per_token, per_token * END], {"color": kv, "width": 3}, _("KV cache")))
+        traces.append(_point(positions, per_token * positions, kv, "square", "KV cache here"))
     if state:
-        _line(
-            figure, [1, END], [state, state], {"color": COLOURS[theme]["state"], "width": 3, "dash": "dash"}, _("state")
-        )
-        _point(figure, positions, state, COLOURS[theme]["state"], "diamond", "state here")
+        traces.append(_line([1, END], [state, state], {"color": of_state, "width": 3, "dash": "dash"}, _("state")))
+        traces.append(_point(positions, state, of_state, "diamond", "state here"))
     if crossover is not None and crossover <= END:
-        _point(figure, crossover, state, TEXT[theme], "circle-open", _("crossover"), size=15)
-    _axes(figure, low, high)
-    figure.update_layout(showlegend=True, legend=_LEGEND)
+        traces.append(_point(crossover, state, TEXT[theme], "circle-open", _("crossover"), size=15))
+    layout = {"showlegend": True, "legend": _LEGEND, **_axes(low, high)}
+    figure = whole_figure(traces, layout, theme, height=340)
     return Drawn(
         figure=figure,
         title=_("What is kept, at any length"),
@@ -62,23 +57,24 @@ def layers_figure(shape: ModelShape, positions: int, theme: Theme) -> Drawn:
     """What each layer keeps at one length, in layer order, on one byte axis from 0."""
     sizes = layer_bytes(shape, positions)
     unit, size = next(one for one in _UNITS if max(sizes) >= one[1])
-    figure = styled(go.Figure(), theme, height=230)
+    traces = []
     for kind, meaning, name, pattern in _KINDS:
         layers = [at for at, one in enumerate(shape.layer_types, 1) if one == kind]
         if layers:
-            figure.add_trace(
-                go.Bar(
-                    x=layers, y=[sizes[at - 1] / size for at in layers], name=_(name),
-                    marker={
-                        "color": COLOURS[theme][meaning],
-                        "pattern": {"shape": pattern, "fillmode": "overlay", "size": 6, "solidity": 0.15},
-                    },
-                    hovertemplate="%{x} · %{y:.3g} " + unit + "<extra></extra>",
-                )
+            pattern_told = {"shape": pattern, "fillmode": "overlay", "size": 6, "solidity": 0.15}
+            traces.append(
+                {
+                    "type": "bar", "x": layers, "y": [sizes[at - 1] / size for at in layers], "name": _(name),
+                    "marker": {"color": COLOURS[theme][meaning], "pattern": pattern_told},
+                    "hovertemplate": "%{x} · %{y:.3g} " + unit + "<extra></extra>",
+                }
             )  # fmt: skip
-    figure.update_layout(showlegend=True, legend=_LEGEND, bargap=0.15)
-    figure.update_xaxes(title_text=_("layer"), range=[0.4, len(sizes) + 0.6], tickformat="d")
-    figure.update_yaxes(title_text=unit, range=[0, max(sizes) / size * 1.1])
+    layout = {
+        "showlegend": True, "legend": _LEGEND, "bargap": 0.15,
+        "xaxis": {"title": {"text": _("layer")}, "range": [0.4, len(sizes) + 0.6], "tickformat": "d"},
+        "yaxis": {"title": {"text": unit}, "range": [0, max(sizes) / size * 1.1]},
+    }  # fmt: skip
+    figure = whole_figure(traces, layout, theme, height=230)
     kinds = [_("full attention") if one == "full_attention" else "DeltaNet" for one in shape.layer_types]
     return Drawn(
         figure=figure,
@@ -98,32 +94,34 @@ _KINDS: tuple[tuple[LayerType, Meaning, str, str], ...] = (
 )
 
 
-def _line(figure: go.Figure, x: list[int], y: list[float], line: dict[str, object], name: str) -> None:
-    figure.add_trace(
-        go.Scatter(x=x, y=y, mode="lines", name=name, line=line, showlegend=name != "cursor", hoverinfo="skip")
-    )
+def _line(x: list[int], y: list[float], line: dict[str, object], name: str) -> dict[str, Any]:
+    return {
+        "type": "scatter", "mode": "lines", "x": x, "y": y, "name": name, "line": line,
+        "showlegend": name != "cursor", "hoverinfo": "skip",
+    }  # fmt: skip
 
 
-def _point(figure: go.Figure, x: int, y: float, colour: str, symbol: str, name: str, size: int = 11) -> None:
-    marker = {"color": colour, "symbol": symbol, "size": size, "line": {"width": 2}}
-    figure.add_trace(
-        go.Scatter(
-            x=[x], y=[y], mode="markers", name=name, marker=marker, showlegend=symbol == "circle-open",
-            text=[binary_bytes(y)], hovertemplate="%{x:,} · %{text}<extra></extra>",
-        )
-    )  # fmt: skip
+def _point(x: int, y: float, colour: str, symbol: str, name: str, size: int = 11) -> dict[str, Any]:
+    return {
+        "type": "scatter", "mode": "markers", "x": [x], "y": [y], "name": name,
+        "marker": {"color": colour, "symbol": symbol, "size": size, "line": {"width": 2}},
+        "showlegend": symbol == "circle-open",
+        "text": [binary_bytes(y)], "hovertemplate": "%{x:,} · %{text}<extra></extra>",
+    }  # fmt: skip
 
 
-def _axes(figure: go.Figure, low: int, high: int) -> None:
+def _axes(low: int, high: int) -> dict[str, Any]:
     ticks = range(-(-low // STEP) * STEP, high + 1, STEP)
-    figure.update_xaxes(
-        type="log", title_text=_("tokens held"), range=[-0.05, log2(END) / log2(10) + 0.03],
-        tickvals=X_TICKS, ticktext=[f"{tick:,}" for tick in X_TICKS],
-    )  # fmt: skip
-    figure.update_yaxes(
-        type="log", range=[low * _DECADES, high * _DECADES],
-        tickvals=[2**tick for tick in ticks], ticktext=[binary_bytes(2**tick) for tick in ticks],
-    )  # fmt: skip
+    return {
+        "xaxis": {
+            "type": "log", "title": {"text": _("tokens held")}, "range": [-0.05, log2(END) / log2(10) + 0.03],
+            "tickvals": X_TICKS, "ticktext": [f"{tick:,}" for tick in X_TICKS],
+        },
+        "yaxis": {
+            "type": "log", "range": [low * _DECADES, high * _DECADES],
+            "tickvals": [2**tick for tick in ticks], "ticktext": [binary_bytes(2**tick) for tick in ticks],
+        },
+    }  # fmt: skip
 
 
 _DECADES = log2(2) / log2(10)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import plotly.graph_objects as go
 
 from engine.account.page_table import PAGE_SIZE, Table
-from views.figure_style import FAINT, GRID, TEXT, styled
+from views.figure_style import FAINT, GRID, TEXT, whole_figure
 from views.palette import BACKGROUND, COLOURS, Theme
 from views.words import _
 
@@ -23,26 +24,29 @@ def pool_figure(table: Table, theme: Theme) -> go.Figure:
     pages = range(table.pool.n_pages)
     n_rows = -(-len(pages) // COLUMNS)
     filled = [table.filled(page) / PAGE_SIZE if table.pool.owners[page] else None for page in pages]
-    figure = go.Figure(
-        go.Heatmap(
-            z=_rows(filled), zmin=0, zmax=1, colorscale=[[0, BACKGROUND[theme]], [1, COLOURS[theme]["kv"]]],
-            showscale=False, xgap=3, ygap=3,
-            customdata=_rows([page_told(table, page) for page in pages]), hovertemplate="%{customdata}<extra></extra>",
-        )
-    )  # fmt: skip
-    figure.add_trace(
-        go.Scatter(
-            x=[page % COLUMNS for page in pages], y=[page // COLUMNS for page in pages], mode="text", hoverinfo="skip",
-            text=[_label(table.readers(page)) for page in pages],
-            textfont={"size": 12, "color": [_letters(share or 0, theme) for share in filled]},
-        )
-    )  # fmt: skip
-    styled(figure, theme, height=40 + 34 * n_rows)
-    # All frames at once: added one by one, each would have the figure check all before it.
-    figure.update_layout(shapes=[_frame(table, page, theme) for page in pages])
-    figure.update_xaxes(visible=False, range=[-0.55, COLUMNS - 0.45])
-    figure.update_yaxes(visible=False, range=[n_rows - 0.45, -0.55])
-    return figure
+    shared = [page for page in pages if len(table.readers(page)) > 1]
+    traces: list[dict[str, Any]] = [
+        {
+            "type": "heatmap", "z": _rows(filled), "zmin": 0, "zmax": 1, "showscale": False, "xgap": 3, "ygap": 3,
+            "colorscale": [[0, BACKGROUND[theme]], [1, COLOURS[theme]["kv"]]],
+            "customdata": _rows([page_told(table, page) for page in pages]),
+            "hovertemplate": "%{customdata}<extra></extra>",
+        },
+        {
+            "type": "scatter", "mode": "text", "hoverinfo": "skip",
+            "x": [page % COLUMNS for page in pages], "y": [page // COLUMNS for page in pages],
+            "text": [_label(table.readers(page)) for page in pages],
+            "textfont": {"size": 12, "color": [_letters(share or 0, theme) for share in filled]},
+        },
+        _frames(pages, GRID[theme], 1),
+        _frames(shared, TEXT[theme], 2.5),
+    ]  # fmt: skip
+    layout = {
+        "margin": {"l": 8, "r": 8, "b": 8},
+        "xaxis": {"visible": False, "range": [-0.55, COLUMNS - 0.45]},
+        "yaxis": {"visible": False, "range": [n_rows - 0.45, -0.55]},
+    }
+    return whole_figure(traces, layout, theme, height=40 + 34 * n_rows)
 
 
 def _rows(cells: list[Any]) -> list[list[Any]]:
@@ -68,14 +72,13 @@ def page_told(table: Table, page: int) -> str:
     )
 
 
-def _frame(table: Table, page: int, theme: Theme) -> dict[str, Any]:
-    """A thin frame for every page, a heavy one for a page with several readers."""
-    row, column = divmod(page, COLUMNS)
-    colour, width = (TEXT[theme], 2.5) if len(table.readers(page)) > 1 else (GRID[theme], 1)
-    return {
-        "type": "rect", "x0": column - 0.45, "x1": column + 0.45, "y0": row - 0.45, "y1": row + 0.45,
-        "line": {"color": colour, "width": width},
-    }  # fmt: skip
+def _frames(pages: Sequence[int], colour: str, width: float) -> dict[str, Any]:
+    """The frames of all these pages as one broken line, which is drawn far sooner than a shape for each."""
+    corners = ((-0.45, -0.45), (0.45, -0.45), (0.45, 0.45), (-0.45, 0.45), (-0.45, -0.45))
+    x = [value for page in pages for value in (*(page % COLUMNS + dx for dx, _dy in corners), None)]
+    y = [value for page in pages for value in (*(page // COLUMNS + dy for _dx, dy in corners), None)]
+    line = {"color": colour, "width": width}
+    return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line, "hoverinfo": "skip"}
 
 
 def chats_figure(table: Table, context: int, theme: Theme) -> go.Figure:
@@ -83,25 +86,24 @@ def chats_figure(table: Table, context: int, theme: Theme) -> go.Figure:
     names = [_("chat {name}").format(name=chat.name) for chat in table.running]
     held, empty = [chat.length for chat in table.running], [chat.empty_places for chat in table.running]
     rest = [max(0, context - chat.length - chat.empty_places) for chat in table.running]
-    figure = go.Figure()
     bars = (
         (_("held"), held, COLOURS[theme]["kv"], ""),
         (_("empty in its last page"), empty, FAINT[theme], ""),
         (_("kept free for it, if it got a whole context"), rest, GRID[theme], "/"),
     )
-    for label, lengths, colour, pattern in bars:
-        figure.add_trace(
-            go.Bar(
-                y=names, x=lengths, name=label, orientation="h", hovertemplate="%{x}",
-                marker={"color": colour, "pattern": {"shape": pattern, "fgcolor": FAINT[theme], "size": 6,
-                                                     "solidity": 0.15}},
-            )
-        )  # fmt: skip
-    styled(figure, theme, height=90 + 24 * max(3, len(names)))
-    figure.update_layout(
-        barmode="stack", bargap=0.25, showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
-    )  # fmt: skip
-    figure.update_xaxes(title_text=_("positions"), range=[0, context])
-    figure.update_yaxes(autorange="reversed", showgrid=False)
-    return figure
+    traces = [
+        {
+            "type": "bar", "y": names, "x": lengths, "name": label, "orientation": "h", "hovertemplate": "%{x}",
+            "marker": {
+                "color": colour, "pattern": {"shape": pattern, "fgcolor": FAINT[theme], "size": 6, "solidity": 0.15}
+            },
+        }
+        for label, lengths, colour, pattern in bars
+    ]  # fmt: skip
+    layout = {
+        "barmode": "stack", "bargap": 0.25, "showlegend": True,
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
+        "xaxis": {"title": {"text": _("positions")}, "range": [0, context]},
+        "yaxis": {"autorange": "reversed", "showgrid": False},
+    }  # fmt: skip
+    return whole_figure(traces, layout, theme, height=90 + 24 * max(3, len(names)))

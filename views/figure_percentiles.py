@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import ceil, floor, log10
-from typing import NamedTuple
-
-import plotly.graph_objects as go
-from plotly.subplots import make_subplots
+from typing import Any, NamedTuple
 
 from engine.account.distribution import Distribution
 from lessons.filters import milliseconds
 from views.evidence import Evidence
-from views.figure_style import FAINT, TEXT, Drawn, styled
+from views.figure_panels import Panel as Stacked
+from views.figure_panels import axis_number, panels_layout
+from views.figure_style import FAINT, Drawn, whole_figure
 from views.palette import COLOURS, Meaning, Theme
 from views.words import N_, Words, _
 
@@ -39,59 +38,64 @@ def percentiles_figure(
     panels = [panel for panel in panels if panel.rows]
     sizes = [ROW_PX * len(panel.rows) + 16 for panel in panels]
     height = 122 + sum(size + 84 for size in sizes)
-    figure = make_subplots(
-        rows=len(panels), cols=1, row_heights=sizes, vertical_spacing=min(0.4, 100 / height),
-        subplot_titles=[panel.title for panel in panels],
-    )  # fmt: skip
-    styled(figure, theme, height)
-    span = _decades(panels)
+    low, high = _decades(panels)
+    x = {"type": "log", "range": [low - 0.06, high + 0.06], "dtick": 1}
+    y = {"autorange": "reversed", "showgrid": False}
+    stacked = [Stacked(panel.title, size, dict(x), y) for panel, size in zip(panels, sizes, strict=True)]
+    stacked[-1].x["title"] = {"text": _("ms")}
+    layout = panels_layout(stacked, min(0.4, 100 / height), theme, title_shift=15)
+    traces: list[dict[str, Any]] = []
     for place, panel in enumerate(panels, start=1):
-        _draw(figure, panel, place, theme, span)
-    figure.update_layout(
-        showlegend=True, margin_t=98,  # on a phone the legend takes two lines
-        legend={
+        axes = {"xaxis": f"x{axis_number(place)}", "yaxis": f"y{axis_number(place)}"}
+        traces += [{**trace, **axes} for trace in _marks(panel, theme, legend=place == 1)]
+    means = [(place, panel.mean_ns / 1e6) for place, panel in enumerate(panels, start=1) if panel.mean_ns is not None]
+    layout["shapes"] = [_mean_line(place, mean_ms, theme) for place, mean_ms in means]
+    layout["annotations"] += [_mean_label(place, mean_ms, theme) for place, mean_ms in means]
+    layout |= {
+        "showlegend": True, "margin": {"t": 98},  # on a phone the legend takes two lines
+        "legend": {
             "orientation": "h", "x": 0, "xref": "container", "y": 1, "yref": "container", "yanchor": "top",
             "itemclick": False, "font": {"size": 13},
         },
-    )  # fmt: skip
-    figure.update_xaxes(title_text=_("ms"), row=len(panels), col=1)
+    }  # fmt: skip
+    figure = whole_figure(traces, layout, theme, height)
     return Drawn(figure, title, _description(panels), evidence, how, percentile_table(panels), note)
 
 
-def _draw(figure: go.Figure, panel: Panel, place: int, theme: Theme, span: tuple[int, int]) -> None:
+def _marks(panel: Panel, theme: Theme, *, legend: bool) -> Iterator[dict[str, Any]]:
+    """A line from the median to the worst of each row, and the marks on it."""
     labels = [_("{label}<br>n = {n}").format(label=label, n=f"{values.n:,}") for label, values in panel.rows]
     colour = COLOURS[theme][panel.meaning]
-    for label, (_name, values) in zip(labels, panel.rows, strict=True):
-        figure.add_trace(
-            go.Scatter(
-                x=[_ms(values.p50), _ms(values.max)], y=[label, label], mode="lines", showlegend=False,
-                line={"color": colour, "width": 2}, hoverinfo="skip",
-            ),
-            row=place, col=1,
-        )  # fmt: skip
+    rows = [values for _name, values in panel.rows]
+    yield {
+        "type": "scatter", "mode": "lines", "showlegend": False, "line": {"color": colour, "width": 2},
+        "x": [end for values in rows for end in (_ms(values.p50), _ms(values.max), None)],
+        "y": [end for label in labels for end in (label, label, None)], "hoverinfo": "skip",
+    }  # fmt: skip
     for mark, symbol in MARKS:
-        figure.add_trace(
-            go.Scatter(
-                x=[_ms(getattr(values, mark)) for _name, values in panel.rows], y=labels, mode="markers",
-                name=_MARK_WORDS[mark], legendgroup=mark, showlegend=place == 1,
-                marker={"symbol": symbol, "size": 10, "color": colour},
-                hovertemplate=_MARK_WORDS[mark] + ": %{x:.1f} ms<extra></extra>",
-            ),
-            row=place, col=1,
-        )  # fmt: skip
-    figure.update_xaxes(type="log", range=[span[0] - 0.06, span[1] + 0.06], dtick=1, row=place, col=1)
-    figure.update_yaxes(autorange="reversed", showgrid=False, row=place, col=1)
-    figure.layout.annotations[place - 1].update(x=0, xanchor="left", yshift=15, font={"size": 14, "color": TEXT[theme]})
-    if panel.mean_ns is not None:
-        figure.add_vline(
-            x=panel.mean_ns / 1e6, line_dash="dot", line_width=2, line_color=FAINT[theme], row=place, col=1
-        )
-        axis = "" if place == 1 else str(place)
-        figure.add_annotation(
-            text=_("mean {time}").format(time=milliseconds(panel.mean_ns)), font={"size": 12, "color": FAINT[theme]},
-            x=log10(panel.mean_ns / 1e6), y=1, xref=f"x{axis}", yref=f"y{axis} domain", yanchor="bottom",
-            showarrow=False,
-        )  # fmt: skip
+        yield {
+            "type": "scatter", "mode": "markers", "x": [_ms(getattr(values, mark)) for values in rows], "y": labels,
+            "name": _MARK_WORDS[mark], "legendgroup": mark, "showlegend": legend,
+            "marker": {"symbol": symbol, "size": 10, "color": colour},
+            "hovertemplate": _MARK_WORDS[mark] + ": %{x:.1f} ms<extra></extra>",
+        }  # fmt: skip
+
+
+def _mean_line(place: int, mean_ms: float, theme: Theme) -> dict[str, Any]:
+    number = axis_number(place)
+    return {
+        "type": "line", "x0": mean_ms, "x1": mean_ms, "y0": 0, "y1": 1, "xref": f"x{number}",
+        "yref": f"y{number} domain", "line": {"dash": "dot", "width": 2, "color": FAINT[theme]},
+    }  # fmt: skip
+
+
+def _mean_label(place: int, mean_ms: float, theme: Theme) -> dict[str, Any]:
+    number = axis_number(place)
+    return {
+        "text": _("mean {time}").format(time=milliseconds(mean_ms * 1e6)), "x": log10(mean_ms), "y": 1,
+        "xref": f"x{number}", "yref": f"y{number} domain", "yanchor": "bottom", "showarrow": False,
+        "font": {"size": 12, "color": FAINT[theme]},
+    }  # fmt: skip
 
 
 _MARK_WORDS = Words({"p50": "p50", "p90": "p90", "p99": "p99", "max": N_("worst")})

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import plotly.graph_objects as go
-
 from engine.account.what_if import BATCHES, Asked, Step, decode_step
 from lessons.filters import decimal_bytes, significant
 from views.engine_words import told
-from views.figure_style import Drawn, styled
+from views.figure_style import Drawn, whole_figure
 from views.palette import COLOURS, Meaning, Theme
 from views.words import N_, _
 
@@ -26,25 +24,26 @@ def shared_read_figure(asked: Asked, theme: Theme) -> Drawn:
     steps = [decode_step(asked, batch) for batch in BATCHES]
     top = max(step.cost.n_bytes / step.batch for step in steps)
     unit, size = next(one for one in UNITS if top >= one[1])
-    figure = styled(go.Figure(), theme, height=320)
+    traces = []
     for meaning, message, pattern in _PARTS:
         name = _(message)
         heights = [_part(step, meaning) / step.batch / size for step in steps]
         if any(heights):
-            figure.add_trace(
-                go.Bar(
-                    x=[str(batch) for batch in BATCHES], y=heights, name=name,
-                    marker={
-                        "color": COLOURS[theme][meaning],
-                        "pattern": {"shape": pattern, "fillmode": "overlay", "size": 7, "solidity": 0.15},
-                    },
-                    hovertemplate="%{x} · %{y:.3g} " + unit + "<extra>" + name + "</extra>",
-                )
+            pattern_told = {"shape": pattern, "fillmode": "overlay", "size": 7, "solidity": 0.15}
+            traces.append(
+                {
+                    "type": "bar", "x": [str(batch) for batch in BATCHES], "y": heights, "name": name,
+                    "marker": {"color": COLOURS[theme][meaning], "pattern": pattern_told},
+                    "hovertemplate": "%{x} · %{y:.3g} " + unit + "<extra>" + name + "</extra>",
+                }
             )  # fmt: skip
-    figure.update_layout(barmode="stack", bargap=0.25, showlegend=True)
-    figure.update_layout(legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "font": {"size": 13}})
-    figure.update_xaxes(title_text=_("sequences that share a step"), type="category")
-    figure.update_yaxes(title_text=_("{unit} a new token").format(unit=unit), range=[0, top / size * 1.06])
+    layout = {
+        "barmode": "stack", "bargap": 0.25, "showlegend": True,
+        "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "font": {"size": 13}},
+        "xaxis": {"title": {"text": _("sequences that share a step")}, "type": "category"},
+        "yaxis": {"title": {"text": _("{unit} a new token").format(unit=unit)}, "range": [0, top / size * 1.06]},
+    }  # fmt: skip
+    figure = whole_figure(traces, layout, theme, height=320)
     return Drawn(
         figure=figure,
         title=_("What sharing a read moves, and what it cannot"),

@@ -10,23 +10,23 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, Literal, NamedTuple
 
-import plotly.graph_objects as go
-from plotly.subplots import make_subplots
-
 from engine.account.step_record import StepRow
 from lessons.filters import milliseconds
 from lessons.playback import Playback
 from views.engine_words import told
 from views.evidence import Evidence
-from views.figure_style import FAINT, ON_COLOUR, TEXT, Drawn, phase_pattern, styled
+from views.figure_panels import Panel, axis_number, panels_layout
+from views.figure_style import FAINT, ON_COLOUR, Drawn, phase_pattern, whole_figure
 from views.palette import COLOURS, Theme
 from views.words import N_, Words, _
 
 Doing = Literal["waits", "prefill", "decode"]
 DOINGS: tuple[Doing, ...] = ("waits", "prefill", "decode")
 
-SEPARATE = 700
-"""Up to so many parts of steps, each is a block of its own; beyond, neighbours that do the same become one."""
+SEPARATE, MOST_STEPS, WIDE_STEPS = 700, 150, 40
+"""Up to so many parts, of so many steps, each part is a block of its own; beyond, neighbours that do the same become
+one. Up to so many steps, blocks are wide enough for a line of a whole pixel between them.
+"""
 ROW_PX = 21
 MOST_ROWS = 24
 """Requests drawn of each playback; the table has all."""
@@ -87,33 +87,48 @@ def steps_figure(
     """One playback or several under each other. `own` are the tickets of the visitor's requests, `since` says what the
     clock counts from.
     """
-    figure = make_subplots(
-        rows=len(playbacks), cols=1, shared_xaxes=True, vertical_spacing=min(0.5, 44 / _height(playbacks)),
-        row_heights=[_n_rows(one) for one in playbacks], subplot_titles=[one.name for one in playbacks],
-    )  # fmt: skip
-    for place, one in enumerate(playbacks, start=1):
-        for trace in _blocks(one, theme, own, legend=place == 1):
-            figure.add_trace(trace, row=place, col=1)
-    styled(figure, theme, _height(playbacks))
-    figure.update_layout(
-        barmode="overlay", bargap=0.2, showlegend=True, margin_t=52,
-        legend={
+    edge_px = _edge_px(playbacks)
+    traces = [
+        {**trace, "xaxis": f"x{axis_number(place)}", "yaxis": f"y{axis_number(place)}"}
+        for place, one in enumerate(playbacks, start=1)
+        for trace in _blocks(one, theme, own, edge_px=edge_px, legend=place == 1)
+    ]
+    layout = panels_layout(_panels(playbacks, own, since), min(0.5, 44 / _height(playbacks)), theme)
+    layout |= {
+        "barmode": "overlay", "bargap": 0.2, "showlegend": True, "margin": {"t": 52},
+        "legend": {
             "orientation": "h", "x": 0, "xref": "container", "y": 1, "yref": "container", "yanchor": "top",
             "itemclick": False, "font": {"size": 13},
         },
-    )  # fmt: skip
-    end_ms = max((one.end_ns for one in playbacks), default=0) / 1e6
-    figure.update_xaxes(range=[0, end_ms * 1.02 or 1.0])
-    figure.update_xaxes(title_text=since or _("ms since the first request came"), row=len(playbacks), col=1)
-    for place, one in enumerate(playbacks, start=1):
-        labels = [row_label(ticket, own) for ticket in _shown(one)]
-        figure.update_yaxes(
-            type="category", categoryorder="array", categoryarray=labels[::-1], range=[-0.6, len(labels) - 0.4],
-            showgrid=False, tickfont_size=12, row=place, col=1,
-        )  # fmt: skip
-    # The headings of the parts, which make_subplots puts in the middle.
-    figure.update_annotations(x=0, xanchor="left", font={"size": 14, "color": TEXT[theme]})
+    }  # fmt: skip
+    figure = whole_figure(traces, layout, theme, _height(playbacks))
     return Drawn(figure, title, describe(playbacks), evidence, how, step_table(playbacks), note=_left_out(playbacks))
+
+
+def _edge_px(playbacks: Sequence[Playback]) -> float:
+    """The line around every part of a step, a fine one where they are narrow; 0 where neighbours become one."""
+    n_steps = max((len(one.rows) for one in playbacks), default=0)
+    if n_steps > MOST_STEPS or sum(len(row.shares) for one in playbacks for row in one.rows) > SEPARATE:
+        return 0
+    return 1 if n_steps <= WIDE_STEPS else 0.5
+
+
+def _panels(playbacks: Sequence[Playback], own: Collection[int], since: str | None) -> list[Panel]:
+    """One for each playback, all on the clock of the last."""
+    end_ms = max((one.end_ns for one in playbacks), default=0) / 1e6
+    shared = {"range": [0, end_ms * 1.02 or 1.0]}
+    last = axis_number(len(playbacks))
+    panels = []
+    for one in playbacks:
+        labels = [row_label(ticket, own) for ticket in _shown(one)]
+        rows = {
+            "type": "category", "categoryorder": "array", "categoryarray": labels[::-1],
+            "range": [-0.6, len(labels) - 0.4], "showgrid": False, "tickfont": {"size": 12},
+        }  # fmt: skip
+        clock = {"matches": f"x{last}", "showticklabels": False, **shared}
+        panels.append(Panel(one.name, _n_rows(one), clock, rows))
+    title = {"text": since or _("ms since the first request came")}
+    return [*panels[:-1], panels[-1]._replace(x={"title": title, **shared})] if panels else []
 
 
 def row_label(ticket: int, own: Collection[int]) -> str:
@@ -133,28 +148,29 @@ def _height(playbacks: Sequence[Playback]) -> int:
     return 110 + sum(ROW_PX * _n_rows(one) + 30 for one in playbacks)
 
 
-def _blocks(one: Playback, theme: Theme, own: Collection[int], *, legend: bool) -> Iterator[go.Bar]:
+def _blocks(
+    one: Playback, theme: Theme, own: Collection[int], *, edge_px: float, legend: bool
+) -> Iterator[dict[str, Any]]:
     shown = set(_shown(one))
-    n_parts = sum(len(row.shares) for row in one.rows)
-    found = [part for part in stretches(one, merged=n_parts > SEPARATE) if part.ticket in shown]
+    found = [part for part in stretches(one, merged=not edge_px) if part.ticket in shown]
     for doing in DOINGS:
         parts = [part for part in found if part.doing == doing]
-        yield go.Bar(
-            name=_NAMES[doing], legendgroup=doing, showlegend=legend, orientation="h",
-            base=[part.start_ns / 1e6 for part in parts],
-            x=[(part.end_ns - part.start_ns) / 1e6 for part in parts],
-            y=[row_label(part.ticket, own) for part in parts],
-            width=0.22 if doing == "waits" else 0.82,
-            marker=_marker(doing, theme, separate=n_parts <= SEPARATE),
-            customdata=[[part.ticket, part.n_steps, part.n_tokens, told(part.reason)] for part in parts],
-            hovertemplate=_HOVER[doing] + "<extra></extra>",
-        )  # fmt: skip
+        yield {
+            "type": "bar", "name": _NAMES[doing], "legendgroup": doing, "showlegend": legend, "orientation": "h",
+            "base": [part.start_ns / 1e6 for part in parts],
+            "x": [(part.end_ns - part.start_ns) / 1e6 for part in parts],
+            "y": [row_label(part.ticket, own) for part in parts],
+            "width": 0.22 if doing == "waits" else 0.82,
+            "marker": _marker(doing, theme, edge_px),
+            "customdata": [[part.ticket, part.n_steps, part.n_tokens, told(part.reason)] for part in parts],
+            "hovertemplate": _HOVER[doing] + "<extra></extra>",
+        }  # fmt: skip
 
 
-def _marker(doing: Doing, theme: Theme, *, separate: bool) -> dict[str, Any]:
+def _marker(doing: Doing, theme: Theme, edge_px: float) -> dict[str, Any]:
     if doing == "waits":
         return {"color": FAINT[theme], "opacity": 0.45, "line": {"width": 0}}
-    line = {"width": 1 if separate else 0, "color": ON_COLOUR[theme]}
+    line = {"width": edge_px, "color": ON_COLOUR[theme]}
     return {"color": COLOURS[theme][doing], "line": line, "pattern": phase_pattern(doing)}
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import plotly.graph_objects as go
 
 from engine.account import attention_traffic
 from engine.account.attention_traffic import Heads, Traffic
 from lessons.filters import binary_bytes
-from views.figure_style import FAINT, GRID, TEXT, Drawn, styled
+from views.figure_style import FAINT, GRID, TEXT, Drawn, whole_figure
 from views.palette import BACKGROUND, COLOURS, Theme
 from views.words import N_, _
 
@@ -62,28 +63,27 @@ def map_figure(tiling: Tiling, turn: int, theme: Theme) -> go.Figure:
     rows = [_row(tiling, one, program, tile) for one in range(tiling.programs)]
     kv = COLOURS[theme]["kv"]
     columns = len(rows[0])
-    figure = go.Figure(
-        go.Heatmap(
-            z=rows, x=[(i + 0.5) * n for i in range(columns)], y=[(i + 0.5) * m for i in range(len(rows))],
-            zmin=1, zmax=3, showscale=False, xgap=1, ygap=1, hoverinfo="skip",
-            colorscale=[[0, GRID[theme]], [0.5, _faded(kv, theme)], [1, kv]],
-        )
-    )  # fmt: skip
-    figure.add_trace(
-        go.Scatter(
-            x=[0, end], y=[0, end], mode="lines", hoverinfo="skip",
-            line={"color": TEXT[theme], "width": 1.5, "dash": "dot"},
-        )
-    )  # fmt: skip
+    traces: list[dict[str, Any]] = [
+        {
+            "type": "heatmap", "z": rows, "x": [(i + 0.5) * n for i in range(columns)],
+            "y": [(i + 0.5) * m for i in range(len(rows))],
+            "zmin": 1, "zmax": 3, "showscale": False, "xgap": 1, "ygap": 1, "hoverinfo": "skip",
+            "colorscale": [[0, GRID[theme]], [0.5, _faded(kv, theme)], [1, kv]],
+        },
+        {
+            "type": "scatter", "x": [0, end], "y": [0, end], "mode": "lines", "hoverinfo": "skip",
+            "line": {"color": TEXT[theme], "width": 1.5, "dash": "dot"},
+        },
+    ]  # fmt: skip
     # A frame besides the colour: the tile of now is found without it.
-    figure.add_shape(
-        type="rect", x0=tile * n, x1=(tile + 1) * n, y0=program * m, y1=(program + 1) * m,
-        line={"color": TEXT[theme], "width": 2.5},
-    )  # fmt: skip
-    styled(figure, theme, height=330)
-    figure.update_xaxes(title_text=_("keys and values, by position"), range=[0, columns * n], showgrid=False, nticks=5)
-    figure.update_yaxes(title_text=_("queries, by position"), range=[len(rows) * m, 0], showgrid=False, nticks=5)
-    return figure
+    frame = {
+        "type": "rect", "x0": tile * n, "x1": (tile + 1) * n, "y0": program * m, "y1": (program + 1) * m,
+        "line": {"color": TEXT[theme], "width": 2.5},
+    }  # fmt: skip
+    common = {"showgrid": False, "nticks": 5}
+    x = {"title": {"text": _("keys and values, by position")}, "range": [0, columns * n], **common}
+    y = {"title": {"text": _("queries, by position")}, "range": [len(rows) * m, 0], **common}
+    return whole_figure(traces, {"shapes": [frame], "xaxis": x, "yaxis": y}, theme, height=330)
 
 
 def _row(tiling: Tiling, program: int, at_program: int, at_tile: int) -> list[int | None]:
@@ -122,31 +122,32 @@ def bytes_figure(tiling: Tiling, heads: Heads, theme: Theme) -> Drawn:
     least = attention_traffic.least(tiling.n_tokens, heads)
     names = list(moved)
     size, unit = _unit(max(one.total for one in moved.values()))
-    figure = go.Figure()
+    traces = []
     for label, colour, pattern, parts in _PARTS:
         held = [sum(getattr(one, part) for part in parts) for one in moved.values()]
         fill = COLOURS[theme]["kv"] if colour == "kv" else FAINT[theme]
-        figure.add_trace(
-            go.Bar(
-                y=names, x=[one / size for one in held], name=_(label), orientation="h",
-                marker={"color": fill, "pattern": {"shape": pattern, "fillmode": "overlay", "size": 7}},
-                customdata=[binary_bytes(one) for one in held], hovertemplate="%{customdata}",
-            )
+        traces.append(
+            {
+                "type": "bar", "y": names, "x": [one / size for one in held], "name": _(label), "orientation": "h",
+                "marker": {"color": fill, "pattern": {"shape": pattern, "fillmode": "overlay", "size": 7}},
+                "customdata": [binary_bytes(one) for one in held], "hovertemplate": "%{customdata}",
+            }
         )  # fmt: skip
-    totals = [binary_bytes(one.total) for one in moved.values()]
+    totals = [
+        {
+            "x": traffic.total / size, "y": name, "text": binary_bytes(traffic.total), "showarrow": False,
+            "xanchor": "left", "xshift": 6, "font": {"color": TEXT[theme], "size": 13},
+        }
+        for name, traffic in moved.items()
+    ]  # fmt: skip
     top = max(one.total for one in moved.values()) / size
-    for name, total, traffic in zip(names, totals, moved.values(), strict=True):
-        figure.add_annotation(
-            x=traffic.total / size, y=name, text=total, showarrow=False, xanchor="left", xshift=6,
-            font={"color": TEXT[theme], "size": 13},
-        )  # fmt: skip
-    styled(figure, theme, height=260)
-    figure.update_layout(
-        barmode="stack", showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
-    )  # fmt: skip
-    figure.update_xaxes(title_text=unit, range=[0, top * 1.28])
-    figure.update_yaxes(autorange="reversed", showgrid=False)
+    layout = {
+        "barmode": "stack", "showlegend": True, "annotations": totals,
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
+        "xaxis": {"title": {"text": unit}, "range": [0, top * 1.28]},
+        "yaxis": {"autorange": "reversed", "showgrid": False},
+    }  # fmt: skip
+    figure = whole_figure(traces, layout, theme, height=260)
     return Drawn(
         figure=figure,
         title=_("Bytes that one layer moves"),

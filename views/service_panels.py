@@ -22,6 +22,11 @@ def range_in_words(bucket: Bucket) -> str:
     return low if low == high else _("{low} to {high}").format(low=low, high=high)
 
 
+def _others(bucket: Bucket) -> str:
+    most = bucket.low if bucket.high is None else bucket.high
+    return ngettext("{n} other", "{n} others", most).format(n=range_in_words(bucket))
+
+
 def first_tokens(report: ServiceReport, theme: Theme, *, evidence: Evidence, how: str) -> Drawn:
     """Waits until the first token: its two parts, by prompt length, and by how many others were there."""
     found = report.finished.latencies
@@ -30,9 +35,7 @@ def first_tokens(report: ServiceReport, theme: Theme, *, evidence: Evidence, how
         (_("{n} tokens").format(n=range_in_words(one.prompt_tokens)), one.group.latencies.ttft_ns)
         for one in report.by_length
     ]
-    others = [
-        (_("{n} others").format(n=range_in_words(one.others)), one.ttft_ns) for one in report.finished.by_in_flight
-    ]
+    others = [(_others(one.others), one.ttft_ns) for one in report.finished.by_in_flight]
     parts = [(_("queue"), found.queue_ns), (_("prefill"), found.prefill_ns)]
     panels = [
         Panel(_("queue and prefill apart"), "prefill", parts),

@@ -77,13 +77,20 @@ def kept(n: int) -> Shared | None:
         taken = playback.measurement(MEASUREMENT)
     except (OSError, msgspec.DecodeError):
         return None
-    by_n = {len(one.arrivals): one for one in taken.playbacks}
+    copies = [len(one.arrivals) for one in taken.playbacks]
+    by_n = {
+        at: msgspec.structs.replace(one, name=_heading(at)) for at, one in zip(copies, taken.playbacks, strict=True)
+    }
     if 1 not in by_n or n not in by_n:
         return None
     how = _("Recorded on {machine}, {threads} threads, on {day}. {how}.").format(
         machine=taken.machine, threads=taken.threads, day=taken.created[:10], how=taken.how
     )
     return Shared(by_n[1], by_n[n], measured=False, how=how)
+
+
+def _heading(n: int) -> str:
+    return _("one alone") if n == 1 else _("{n} at once").format(n=n)
 
 
 def kept_rates() -> list[tuple[int, float, float]]:
@@ -134,7 +141,7 @@ def _play(prompt: str, sampling: Sampling, n: int, tell: Callable[[float], None]
     finally:
         for run_id in () if ended else run_ids:
             engine_calls.stop_run(run_id)
-    name = _("one alone") if n == 1 else _("{n} at once").format(n=n)
+    name = _heading(n)
     found = playback.of_engine(name, table.policy, runs, table.rows) if len(runs) == n else None
     if found is None:
         raise Trouble(_("The engine does not keep all of this run any more. Try it again."))

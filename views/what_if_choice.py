@@ -8,9 +8,10 @@ from typing import TypeVar
 import msgspec
 import streamlit as st
 
+from engine.loop.policy import PolicyName
 from views.shape_choice import NAMES
 from views.virtual_machines import machine_keys, machine_name, shape_keys
-from views.what_if_load import LENGTH_WORDS
+from views.what_if_load import LENGTH_WORDS, POLICY_NAMES, POLICY_WORDS, policy_name
 from views.words import _
 
 _T = TypeVar("_T")
@@ -38,6 +39,14 @@ def choose_machine(asked: str, key: str) -> str:
     keys = machine_keys()
     place = keys.index(asked) if asked in keys else 0
     return st.selectbox(_("Machine"), keys, place, format_func=machine_name, key=f"{key}-machine")
+
+
+def choose_policy(label: str, asked: PolicyName, key: str) -> PolicyName:
+    """One of the policies by its name; what each of them does is told on demand."""
+    told = "\n".join(f"- {POLICY_WORDS[name]}" for name in POLICY_NAMES)
+    return st.selectbox(
+        label, POLICY_NAMES, POLICY_NAMES.index(asked), format_func=policy_name, key=f"{key}-policy", help=told
+    )
 
 
 def choose_lengths(asked: str, key: str) -> str:

@@ -36,14 +36,19 @@ SHORT = Lengths("short", Fixed(200), LogNormal(24, 40), "an example of the cours
 
 LENGTH_WORDS: Words[str] = Words(
     {
-        "short": N_("short: 200 prompt tokens, replies around 24"),
-        "chat": N_("chat: prompts around 1,000 tokens, replies around 130"),
-        "code": N_("code: prompts around 1,500 tokens, replies around 13"),
+        "short": N_("short: 200 in, around 24 out"),
+        "chat": N_("chat: around 1,000 in, 130 out"),
+        "code": N_("code: around 1,500 in, 13 out"),
         "story": N_("story: 8 + 10 tokens"),
         "question": N_("question: 500 + 200 tokens"),
         "document": N_("document: 2,000 + 100 tokens"),
     }
 )
+
+
+def policy_name(name: PolicyName) -> str:
+    """The name alone, without what it does."""
+    return POLICY_WORDS[name].partition(":")[0]
 
 
 def policy_in_words(policy: Policy) -> str:

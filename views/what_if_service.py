@@ -17,11 +17,9 @@ from views.engine_words import told
 from views.shape_choice import NAMES
 from views.virtual_clock import Setup, simulated, worker
 from views.virtual_machines import clock_of, what_if_shape
-from views.what_if_choice import choose_machine, choose_model, choose_whole
+from views.what_if_choice import choose_machine, choose_model, choose_policy, choose_whole
 from views.what_if_load import (
     LENGTH_WORDS,
-    POLICY_NAMES,
-    POLICY_WORDS,
     PROCESS_WORDS,
     PROCESSES,
     arrivals,
@@ -93,10 +91,7 @@ def choose(asked: Chosen, key: str) -> Chosen:
     """The form, at first as asked."""
     lengths = [*LENGTH_WORDS, "fixed"]
     with st.grid(3, min_column_width=200, gap="small"):
-        policy = st.selectbox(
-            _("Policy"), POLICY_NAMES, POLICY_NAMES.index(asked.policy), format_func=POLICY_WORDS.__getitem__,
-            key=f"{key}-policy",
-        )  # fmt: skip
+        policy = choose_policy(_("Policy"), asked.policy, key)
         chunk = choose_whole(_("Prompt tokens a step (0: whole)"), 0, STEP_TOKENS, asked.chunk, f"{key}-chunk")
         rate = float(st.number_input(_("Requests a second"), 0.01, 1000.0, asked.rate, key=f"{key}-rate"))
         kind = st.selectbox(

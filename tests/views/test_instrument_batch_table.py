@@ -51,6 +51,12 @@ def test_a_request_waits_from_its_arrival_to_its_first_part_with_the_reason():
 def test_neighbours_that_do_the_same_become_one_where_there_are_too_many():
     merged = [one for one in stretches(SCENE, merged=True) if (one.ticket, one.doing) == (1, "decode")]
     assert [(one.start_ns // MS, one.end_ns // MS, one.n_steps, one.n_tokens) for one in merged] == [(5, 12, 2, 2)]
+    many = Playback(
+        "many", Policy(), [row(n, 3 * n, 3 * n + 2, [(1, "decode", 1, 0, 1)]) for n in range(151)], {1: 0}, {1: 8}
+    )
+    drawn = [steps_figure([one], "light", own=(), evidence="measured", how="", title="") for one in (SCENE, many)]
+    blocks = [next(trace for trace in one.figure.data if trace.name == "decode") for one in drawn]
+    assert [len(one.x) for one in blocks] == [3, 1] and [one.marker.line.width for one in blocks] == [1, 0]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -234,3 +234,10 @@ def test_a_departure_tells_both_odds_only_where_both_are_known():
     near = three_formats.told(three_formats.Departure(3, " ran", " sat", 0.31, 0.29))
     assert "29 % and 31 %" in near
     assert three_formats.departure(story_run(), story_run()) is None
+
+
+def test_what_a_format_gains_stands_by_model_and_odds_only_where_they_were_compared():
+    small, large = (bits.gains_table(model) for model in FOUND.models)
+    assert small["decode, times as fast"] == ["1.00", "2.00", "2.50"]
+    assert small["same favourite"] == ["", "99.0 %", "90.0 %"]
+    assert large["decode, times as fast"] == ["1.00", "3.00"] and "same favourite" not in large

@@ -6,6 +6,7 @@ A module is imported when its instrument is first shown, so that a page does not
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib import import_module
 
 import streamlit as st
@@ -27,13 +28,11 @@ def drawing_of(name: str) -> Show:
 
 
 def show_instrument(name: str, scene: Scene, settings: Mapping[str, str], key: str) -> None:
-    """Draw an instrument; one that needs a run waits for it. What publishes nothing redraws alone, as a fragment."""
+    """Draw an instrument; one that needs a run waits for it. What a person changes in it draws it again alone, as a
+    fragment; the page around it follows if that changes what the instrument publishes (see `frame.publish`).
+    """
     instrument = INSTRUMENTS[name]
     if instrument.needs_run and (scene.run is None or not scene.run.passes):
         st.caption(_("{title}: appears here when there is a run.").format(title=_(instrument.title)))
         return
-    draw = drawing_of(name)
-    if instrument.publishes:
-        draw(scene, settings, key)
-    else:
-        st.fragment(draw, key=f"instrument-{key}")(scene, settings, key)
+    st.fragment(drawing_of(name), key=f"instrument-{key}")(replace(scene, said={}), settings, key)

@@ -28,6 +28,7 @@ CHECKPOINT = Path(__file__).resolve().parents[2] / "models" / "story" / "model.s
 PROMPT = "Once upon a time, there was a"
 ROWS = 704
 """Rows of the matrix that is looked at."""
+NO_BREAK = "\u00a0"
 NAMES = Words({"bf16": N_("16 bits"), "int8": N_("8 bits"), "int4": N_("4 bits")})
 
 
@@ -65,25 +66,56 @@ def _measured(key: str) -> None:
             _("Not measured yet: {command} does it.").format(command="`python -m benchmarks.fewer_bits --keep`")
         )  # fmt: skip
         return
-    st.dataframe(pd.DataFrame(measured_table(found)), hide_index=True, width="stretch")
+    for model in found.models:
+        st.markdown(f"**{plain(model_name(model))}**")
+        # A table of the page: its words wrap, where the cells of a data frame would be cut on a phone.
+        st.table(gains_table(model), border="horizontal", hide_index=True)
     evidence_row("recorded", measured_how(found), key=f"{key}-measured")
+    with st.expander(_("The numbers as a table"), key=f"table-{key}-measured"):
+        st.dataframe(pd.DataFrame(measured_table(found)), hide_index=True, width="stretch")
     _texts(found, key)
+
+
+def model_name(model: ModelMeasured) -> str:
+    """Its name, and that its words mean nothing where that is so."""
+    name = model.model.removesuffix(", random weights")
+    return _("{model}, random weights").format(model=name) if model.random_weights else name
+
+
+def gains_table(model: ModelMeasured) -> dict[str, list[str]]:
+    """A row for each format of one model: what it gains over 16 bits and, where odds were compared, what it costs."""
+    exact = model.formats[0]
+    table = {
+        _("weights"): [NAMES[one.weights].replace(" ", NO_BREAK) for one in model.formats],
+        _("decode, times as fast"): [f"{exact.decode_ns / one.decode_ns:.2f}" for one in model.formats],
+        _("prefill, times as fast"): [f"{exact.prefill_ns / one.prefill_ns:.2f}" for one in model.formats],
+    }
+    if any(one.odds for one in model.formats):
+        table[_("same favourite")] = [same_favourite(one) for one in model.formats]
+        table[_("divergence (nats)")] = [divergence(one) for one in model.formats]
+    return table
+
+
+def same_favourite(one: Format) -> str:
+    """Of how many positions the favourite is that of 16 bits; blank where odds were not compared."""
+    return f"{one.odds.same_top_choice * 100:.1f} %" if one.odds else ""
+
+
+def divergence(one: Format) -> str:
+    """From the odds of 16 bits, in nats; blank where odds were not compared."""
+    return f"{one.odds.divergence_mean:.4f}" if one.odds else ""
 
 
 def measured_table(found: FewerBits) -> dict[str, list[object]]:
     """A row for each model and format; blank where nothing was measured."""
     rows = [(model, model.formats[0], one) for model in found.models for one in model.formats]
     return {
-        _("model"): [model.model for model, _first, _one in rows],
+        _("model"): [model_name(model) for model, _first, _one in rows],
         _("weights"): [NAMES[one.weights] for _model, _first, one in rows],
         _("decode, times as fast"): [f"{first.decode_ns / one.decode_ns:.2f}" for _model, first, one in rows],
         _("prefill, times as fast"): [f"{first.prefill_ns / one.prefill_ns:.2f}" for _model, first, one in rows],
-        _("same favourite"): [
-            f"{one.odds.same_top_choice * 100:.1f} %" if one.odds else "" for _model, _first, one in rows
-        ],
-        _("divergence (nats)"): [
-            f"{one.odds.divergence_mean:.4f}" if one.odds else "" for _model, _first, one in rows
-        ],
+        _("same favourite"): [same_favourite(one) for _model, _first, one in rows],
+        _("divergence (nats)"): [divergence(one) for _model, _first, one in rows],
         _("bits a weight"): [f"{one.bits_a_weight:.2f}" for _model, _first, one in rows],
         _("MB read a step"): [f"{one.step_bytes / 1e6:,.1f}" for _model, _first, one in rows],
         _("decode step (ms)"): [f"{one.decode_ns / 1e6:,.2f}" for _model, _first, one in rows],
@@ -101,7 +133,7 @@ def measured_how(found: FewerBits) -> str:
     """Machine, day, and how each column was made."""
     counts = ", ".join(
         _("{model}: {d} decode steps, {p} prefills of {n} tokens").format(
-            model=one.model, d=one.n_decodes, p=one.n_prefills, n=one.prefill_tokens
+            model=model_name(one), d=one.n_decodes, p=one.n_prefills, n=one.prefill_tokens
         )
         for one in found.models
     )
@@ -158,7 +190,7 @@ def _weights(key: str) -> None:
             _("Stored in"), [8, 4], default=4, required=True, format_func=lambda n: _("{n} bits").format(n=n),
             key=f"{key}-group-bits",
         )  # fmt: skip
-        row = int(st.number_input(_("Row of the matrix"), 0, ROWS - 1, 0, key=f"{key}-group-row-number"))
+        row = int(st.number_input(_("Row of the matrix"), 0, ROWS - 1, 0, key=f"{key}-group-row-number", width=180))
     try:
         weights = story_row(row)
     except (OSError, ValueError, KeyError):

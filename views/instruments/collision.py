@@ -8,7 +8,7 @@ import msgspec
 import streamlit as st
 
 from views import figure_style
-from views.collision_scene import Chosen, close_up, heading, measured, of_chunk, outcome, played, results
+from views.collision_scene import Chosen, close_up, measured, of_chunk, outcome, played, results
 from views.engine_words import told
 from views.figure_collision import trade_figure
 from views.figure_steps import steps_figure
@@ -89,7 +89,7 @@ def _show_recorded(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     asked = int(settings.get("chunk", sizes[-1]))
     asked = asked if asked in sizes else sizes[-1]
     chunk = st.segmented_control(
-        _("Below"), sizes, default=asked, format_func=heading, key=f"{key}-recorded-chunk", required=True
+        _("Below, in chunks of"), sizes, default=asked, key=f"{key}-recorded-chunk", required=True
     )
     publish(scene, NAME, {f"real_{name}": value for name, value in results(taken.playbacks, asked).items()})
     taken_at = _("{model} on {machine}, {threads} threads, {day}: {how}.").format(

@@ -60,6 +60,7 @@ def link_to(name: str, scene: Scene, settings: Mapping[str, str]) -> None:
 
 def publish(scene: Scene, name: str, results: Mapping[str, Value]) -> None:
     """Give results to the prose and the questions that stand after the instrument: `{"ratio": 3.2}` -> what_if.ratio.
+    Where it is drawn again alone and says something else now, the whole page is drawn; the Lab has no prose.
 
     Raises ValueError for a result that lessons.instruments does not name.
     """
@@ -67,3 +68,8 @@ def publish(scene: Scene, name: str, results: Mapping[str, Value]) -> None:
     if unknown := set(named) - set(published_kinds(name)):
         raise ValueError(f"{name} does not publish {', '.join(sorted(unknown))}")
     scene.publish(named)
+    if scene.said is None or scene.page.name == LAB:
+        return
+    if any(scene.said.get(one, value) != value for one, value in named.items()):
+        st.rerun()
+    scene.said.update(named)

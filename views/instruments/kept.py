@@ -106,7 +106,7 @@ def _card(label: str, value: str | None, reason: str) -> None:
 def _ways(choice: Choice, positions: int, key: str) -> None:
     """This model's heads under every way of keeping keys and values, in all layers and in its full ones alone."""
     st.subheader(_("The same heads, kept in other ways"), anchor=False)
-    with st.container(horizontal=True, key=f"{key}-latent-row"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key=f"{key}-latent-row"):
         latent = int(st.number_input(_("MLA: numbers in the vector"), 1, 65_536, LATENT, key=f"{key}-latent"))
         position_key = int(
             st.number_input(_("MLA: numbers that carry the position"), 0, 65_536, POSITION_KEY, key=f"{key}-rope")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from engine.account import cost
@@ -12,6 +13,7 @@ from engine.account.page_table import PAGE_SIZE, STEP, Chat, Table, crowd, pages
 from engine.account.record import ModelShape
 from lessons.filters import binary_bytes
 from lessons.named_shapes import shape_of
+from views.figure_margins import with_room
 from views.figure_pages import chats_figure, pool_figure
 from views.instruments.frame import Frame, framed, publish
 from views.scene import Scene
@@ -89,9 +91,9 @@ def _length_box(asked: int, key: str) -> int:
     )  # fmt: skip
 
 
-def _chart(figure: object, key: str, alt: str) -> None:
+def _chart(figure: go.Figure, key: str, alt: str) -> None:
     st.plotly_chart(
-        staged(figure), theme=None, width="stretch", key=f"plot-{key}", alt=alt,
+        staged(with_room(figure)), theme=None, width="stretch", key=f"plot-{key}", alt=alt,
         config={"displayModeBar": False, "responsive": True},
     )  # fmt: skip
 

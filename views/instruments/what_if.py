@@ -97,7 +97,7 @@ def _choose_request(settings: Mapping[str, str], key: str) -> tuple[int, int, in
 
 def _cards(asked: Asked, found: Answer, key: str) -> None:
     """The sizes and the floors, each with what it says in a line of small print."""
-    with st.grid(4, min_column_width=165, gap="small", key=f"{key}-cards"):
+    with st.grid(3, min_column_width=150, gap="small", key=f"{key}-cards"):
         for label, value, note in cards(asked, found):
             with st.container(border=True, height="stretch", gap="xsmall"):
                 st.markdown(f":small[{label}]")

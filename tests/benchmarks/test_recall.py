@@ -7,7 +7,7 @@ import torch
 
 from benchmarks.recall import Readings, measure
 from engine.loop.loading import load_parts
-from engine.model.batch import Batch, Span
+from engine.model.batch import Span
 from lessons.recall import planted
 
 NAMES = ("Max", "Lily")

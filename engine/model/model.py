@@ -159,8 +159,8 @@ class Model:
         return logits
 
     def rotary(self, batch: Batch) -> Tensor:
-        """Table of rotations that reaches over the batch's positions."""
-        return self._rotary_for(max(batch.context_lengths))
+        """Table of rotations that reaches over the batch's positions; a batch that is still empty has none."""
+        return self._rotary_for(max(batch.context_lengths, default=0))
 
     def _rotary_for(self, n_positions: int) -> Tensor:
         """The table grows by doubling."""

@@ -20,6 +20,7 @@ import itertools
 import json
 import os
 import statistics
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
@@ -34,6 +35,7 @@ from engine import Engine, Request, Run, SamplingParams
 from engine.account.metrics import timings
 from engine.account.record import Serving
 from engine.account.step_record import StepRow
+from engine.loop.engine import SWITCH_S
 from engine.loop.policy import Policy
 from engine.loop.run_log import RunLog
 
@@ -41,7 +43,8 @@ PROMPT = "Once upon a time, there was a"
 BATCHES = (1, 2, 4, 8, 16)
 N_DECODERS = 8
 LONG_PROMPT = 1500
-CHUNKS: tuple[int | None, ...] = (8, 16, 32, 64, 128, None)
+SMALLEST = 4
+CHUNKS: tuple[int | None, ...] = (SMALLEST, 8, 16, 32, 64, 128, None)
 REPEATING = "The cat sat on the mat. The dog sat on the log. " * 6
 
 Spread = dict[str, float]
@@ -88,40 +91,60 @@ def sharing(engine: Engine, rounds: int, new: int) -> dict[str, Any]:
     }
 
 
-def collide(engine: Engine, chunk: int | None, long_prompt: str) -> dict[str, float]:
-    """One long prompt among decoders: their gaps while it comes in, and its time to first token."""
+def decoding(engine: Engine, chunk: int | None) -> tuple[list[RunLog], int]:
+    """Decoders that are well under way, and the number of the next step."""
     engine.policy = Policy(chunk=chunk)
     decoders = [engine.submit(ask(PROMPT, 600)) for _ in range(N_DECODERS)]
     for _ in range(60):
         engine.step()
-    first = engine.steps.count
+    return decoders, engine.steps.count
+
+
+def collide(engine: Engine, chunk: int | None, long_prompt: str) -> dict[str, float]:
+    """One long prompt among decoders: their gaps while it comes in, and its time to first token."""
+    decoders, first = decoding(engine, chunk)
     with ThreadPoolExecutor() as visitors:
         # As a server has it: a prompt is cut into tokens on its visitor's thread, while the others' steps go on.
         newcomer = visitors.submit(engine.submit, ask(long_prompt, 2))
         while not newcomer.done():
             engine.step()
     (run,) = finish(engine, [newcomer.result()])
+    seen = gaps(engine, decoders, first)
+    seen["ttft_ms"] = (timings(run).ttft_ns or 0) / 1e6
+    seen["prefill_passes"] = sum(one.phase == "prefill" for one in run.passes)
+    return seen
+
+
+def undisturbed(engine: Engine) -> dict[str, float]:
+    """The same decoders for as many steps as the smallest chunks take, and nobody comes: what else makes them wait."""
+    decoders, first = decoding(engine, None)
+    for _ in range(LONG_PROMPT // SMALLEST):
+        engine.step()
+    return gaps(engine, decoders, first)
+
+
+def gaps(engine: Engine, decoders: list[RunLog], first: int) -> dict[str, float]:
+    """How far apart the steps from number `first` on ended, against the median step before; the decoders leave."""
     for log in decoders:
         log.cancel()
     engine.step()
-    ends = [row.end_ns for row in engine.steps.since(first - 40)]
-    plain = [row.end_ns - row.start_ns for row in engine.steps.since(first - 40) if row.number < first]
-    gaps = [later - earlier for earlier, later in itertools.pairwise(ends)]
+    rows = engine.steps.since(first - 40)
+    median_ns = statistics.median(row.end_ns - row.start_ns for row in rows if row.number < first)
+    apart = [later.end_ns - row.end_ns for row, later in itertools.pairwise(rows) if later.number >= first]
     return {
-        "worst_gap_to_median_step": max(gaps) / statistics.median(plain),
-        "p95_gap_to_median_step": float(np.percentile(gaps[39:], 95)) / statistics.median(plain),
-        "worst_gap_ms": max(gaps) / 1e6,
-        "median_step_ms": statistics.median(plain) / 1e6,
-        "ttft_ms": (timings(run).ttft_ns or 0) / 1e6,
-        "prefill_passes": sum(one.phase == "prefill" for one in run.passes),
+        "worst_gap_to_median_step": max(apart) / median_ns,
+        "p95_gap_to_median_step": float(np.percentile(apart, 95)) / median_ns,
+        "worst_gap_ms": max(apart) / 1e6,
+        "median_step_ms": median_ns / 1e6,
     }
 
 
 def collisions(engine: Engine, rounds: int) -> dict[str, Any]:
-    """Question 2, by chunk size; "whole" takes the prompt in one piece."""
+    """Question 2, by chunk size; "whole" takes the prompt in one piece, "nobody comes" is what to compare with."""
     long_prompt = _prompt_of(engine, LONG_PROMPT)
     seen: dict[str, list[dict[str, float]]] = {}
     for _ in range(rounds):
+        seen.setdefault("nobody comes", []).append(undisturbed(engine))
         for chunk in CHUNKS:
             seen.setdefault(str(chunk or "whole"), []).append(collide(engine, chunk, long_prompt))
     return {
@@ -194,7 +217,7 @@ def _tables(result: dict[str, Any]) -> list[Table]:
             [
                 (
                     chunk, _show(one["worst_gap_to_median_step"]), _show(one["p95_gap_to_median_step"]),
-                    _show(one["worst_gap_ms"]), _show(one["ttft_ms"], 0),
+                    _show(one["worst_gap_ms"]), _show(one["ttft_ms"], 0) if "ttft_ms" in one else "",
                 )
                 for chunk, one in hit.items()
             ],
@@ -216,6 +239,7 @@ def main(
     threads: Annotated[int | None, typer.Option(min=1, help="Compute threads; by default two.")] = None,
 ) -> None:
     """Measure and print; see the module's docstring."""
+    sys.setswitchinterval(SWITCH_S)  # as a server's engine has it
     with Engine.load("story", threads=threads) as engine:
         sharing(engine, 1, 20)  # warm-up: every batch size is recorded once
         questions: dict[str, Callable[[], Any]] = {

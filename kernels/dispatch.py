@@ -32,8 +32,9 @@ OPERATIONS = (
     "drafted_gated_delta_net",
     "fold_drafts",
 )
-# The layers of a plain step call these, and nothing else.
+# The layers of a plain step call these, and nothing else; with drafts one more.
 RECORDED = OPERATIONS[1:-2]
+DRAFTED = "drafted_gated_delta_net"
 
 PREFERENCE = {"cpu": ("native", "cpu", "reference"), "cuda": ("gpu", "reference")}
 
@@ -121,10 +122,10 @@ def _reported(module: ModuleType | None, name: str, operation: str) -> str:
     return names.get(operation, name)
 
 
-def recordable() -> bool:
-    """Whether all operations of a plain step's layers come from one module that can `record` its calls."""
-    module = _recorder()
-    return module is not None and all(getattr(table, name) is getattr(module, name, None) for name in RECORDED)
+def recordable(*, drafts: bool = False) -> bool:
+    """Whether all operations of a step's layers come from one module that can `record` its calls."""
+    module, called = _recorder(), (*RECORDED, DRAFTED) if drafts else RECORDED
+    return module is not None and all(getattr(table, name) is getattr(module, name, None) for name in called)
 
 
 def buffers() -> Any:

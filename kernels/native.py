@@ -199,7 +199,7 @@ def drafted_gated_delta_net(
     _, n_heads, value_dim, key_dim = states.shape
     n_taps, channels = taps.shape
     key_heads = (channels - n_heads * value_dim) // (2 * key_dim)
-    out = torch.empty(tokens, n_heads * value_dim)
+    out = _empty(tokens, n_heads * value_dim)
     journal = Journal(
         torch.empty(tokens, key_heads, key_dim), torch.empty(tokens, n_heads, value_dim),
         torch.empty(tokens, n_heads), torch.empty(tokens, channels),

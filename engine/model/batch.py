@@ -43,12 +43,14 @@ class Span(NamedTuple):
 
 class Shape(NamedTuple):
     """What two passes must have in common to be made of the same calls: who has how many tokens, whose odds are asked
-    for.
+    for, who has drafts.
     """
 
     bounds: tuple[int, ...]
     """B + 1 row numbers, from 0 to T."""
     logit_rows: tuple[int, ...]
+    drafted: tuple[bool, ...] | None = None
+    """[B]; None if nobody has drafts."""
 
     @classmethod
     def of(cls, spans: Sequence[Span]) -> Shape:
@@ -60,7 +62,8 @@ class Shape(NamedTuple):
                 rows.append(bounds[-1] - 1)
             elif span.logits == "all":
                 rows.extend(range(bounds[-2], bounds[-1]))
-        return cls(tuple(bounds), tuple(rows))
+        drafted = tuple(span.drafted for span in spans)
+        return cls(tuple(bounds), tuple(rows), drafted if any(drafted) else None)
 
     @property
     def n_tokens(self) -> int:
@@ -105,8 +108,6 @@ class Batch:
     def of(cls, spans: Sequence[Span]) -> Batch:
         """Pack the spans in the order given; raises ValueError for a span that is empty, roomless or not alone."""
         batch = cls.empty(Shape.of(spans), max(len(span.holding.pages) for span in spans))
-        if any(span.drafted for span in spans):
-            batch.drafted = torch.tensor([int(span.drafted) for span in spans])
         batch.take(spans)
         return batch
 
@@ -120,7 +121,8 @@ class Batch:
         token_ids, positions, kv_rows, bounds_index, state_slots, logit_rows = parts
         bounds_index.numpy()[:], logit_rows.numpy()[:] = shape.bounds, shape.logit_rows
         page_tables = torch.from_numpy(np.full((n_sequences, table_width), -1, dtype=np.int32))
-        return cls(shape, token_ids, positions, kv_rows, bounds_index, page_tables, state_slots, logit_rows)
+        drafted = None if shape.drafted is None else torch.tensor(shape.drafted).long()
+        return cls(shape, token_ids, positions, kv_rows, bounds_index, page_tables, state_slots, logit_rows, drafted)
 
     def take(self, spans: Sequence[Span]) -> None:
         """Write these spans, which have the batch's shape, into its tensors; raises ValueError as `of` does.

@@ -16,17 +16,30 @@ from torch import Tensor
 from engine.model.batch import Batch
 from kernels.dispatch import table as ops
 
+Entry = tuple[Any, Tensor, Tensor]
+"""A layer's: the second result of `drafted_gated_delta_net`, its windows and its states."""
+
 
 class Journal:
     """One drafted pass, layer by layer. Handed through the model; each DeltaNet layer adds its entry."""
 
     def __init__(self) -> None:
-        self._entries: list[tuple[Any, Tensor, Tensor]] = []
+        self._entries: list[Entry] = []
         self._batch: Batch | None = None
 
     def add(self, entry: Any, windows: Tensor, states: Tensor, batch: Batch) -> None:
         """Note what a layer did not write; `entry` is the second result of `drafted_gated_delta_net`."""
         self._entries.append((entry, windows, states))
+        self._batch = batch
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """What the layers have added."""
+        return tuple(self._entries)
+
+    def add_again(self, entries: Sequence[Entry], batch: Batch) -> None:
+        """The same layers have written new numbers into the tensors of these entries: the pass was replayed."""
+        self._entries.extend(entries)
         self._batch = batch
 
     @torch.inference_mode()

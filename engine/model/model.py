@@ -133,7 +133,7 @@ class Model:
         shape = Shape.of(spans)
         if self._recorded.applies_to(spans, shape):
             rotary = self._rotary_for(max(span.context_length for span in spans))
-            return self._recorded.run(spans, shape, memory, rotary)
+            return self._recorded.run(spans, shape, memory, rotary, journal)
         batch = Batch.of(spans).on(self.device)
         x = self.embed(batch)
         self._through_layers(x, batch, memory, journal)

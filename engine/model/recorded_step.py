@@ -5,8 +5,8 @@ the very calls of the one before: same weights, same pools, same sizes; only the
 step of its shape is recorded while it runs through the model's own code, and later ones put their numbers into the
 recorded batch's tensors and make the calls again. Nothing is computed differently.
 
-A shape is who has how many tokens, and whose odds are asked for. Decode steps have few shapes, and so has a prompt that
-comes in chunks among them.
+A shape is who has how many tokens, whose odds are asked for, and who has drafts. Decode steps have few shapes, and so
+has a prompt that comes in chunks among them.
 
 On a GPU a recording is a CUDA graph, which notes launches without making them; so it is made on nobody's memory first,
 which is worth its time for decode steps only.
@@ -26,6 +26,7 @@ from engine.memory.alone import put
 from engine.memory.memory import Memory
 from engine.memory.pages import pages_for
 from engine.model.batch import Batch, Shape, Span
+from engine.model.journal import Entry, Journal
 from kernels import dispatch
 
 MOST_TOKENS = 63
@@ -41,8 +42,8 @@ class Parts:
 
     embed: Callable[[Batch], Tensor]
     """To the embedded tokens [T, hidden]."""
-    layers: Callable[[Tensor, Batch, Memory], None]
-    """Takes them through all layers, in place: what is recorded."""
+    layers: Callable[[Tensor, Batch, Memory, Journal | None], None]
+    """Takes them through all layers, in place: what is recorded. Of drafts the journal takes what would be written."""
     head: Callable[[Tensor, Batch], Tensor]
     """To the logits [n, vocab] of the rows asked for, in memory of their own: whoever gets them may keep them."""
 
@@ -57,14 +58,16 @@ class RecordedSteps:
         self._buffers: Any = None
 
     def applies_to(self, spans: Sequence[Span], shape: Shape) -> bool:
-        """Whether the pass is small and without drafts, and all operations are of the kind that can be recorded."""
-        if shape.n_tokens > MOST_TOKENS or not dispatch.recordable():
+        """Whether the pass is small, and all operations are of the kind that can be recorded."""
+        if shape.n_tokens > MOST_TOKENS or not dispatch.recordable(drafts=shape.drafted is not None):
             return False
-        if any(span.drafted or len(span.holding.pages) > self._table_width for span in spans):
+        if any(len(span.holding.pages) > self._table_width for span in spans):
             return False
         return dispatch.runs_while_recording() or shape.n_tokens == shape.n_sequences
 
-    def run(self, spans: Sequence[Span], shape: Shape, memory: Memory, rotary: Tensor) -> Tensor:
+    def run(
+        self, spans: Sequence[Span], shape: Shape, memory: Memory, rotary: Tensor, journal: Journal | None = None
+    ) -> Tensor:
         """Logits [n, vocab] of the rows asked for."""
         step = self._steps.get(shape)
         if step is None or not step.fits(memory, rotary):
@@ -74,7 +77,7 @@ class RecordedSteps:
         self._steps.move_to_end(shape)
         if len(self._steps) > MOST_SHAPES:
             self._steps.popitem(last=False)
-        return step.run(spans, self._parts)
+        return step.run(spans, self._parts, journal)
 
 
 class _Step:
@@ -88,36 +91,41 @@ class _Step:
         """Where the calls look for them: the same, unless they run elsewhere."""
         self._x: Tensor | None = None
         self._recording: dispatch.Recording | None = None
+        self._noted: tuple[Entry, ...] = ()
+        """What the recorded layers add to a journal."""
 
     def fits(self, memory: Memory, rotary: Tensor) -> bool:
         """Whether the pools and the table of rotations are still those that were recorded."""
         return self._memory is memory and self._rotary is rotary
 
-    def run(self, spans: Sequence[Span], parts: Parts) -> Tensor:
+    def run(self, spans: Sequence[Span], parts: Parts, journal: Journal | None) -> Tensor:
         if self._recording is not None and self._x is not None:
             self._take(spans)
             x = put(self._x, parts.embed(self._batch))
             self._recording.replay()
+            if journal is not None:
+                journal.add_again(self._noted, self._batch)
         elif dispatch.runs_while_recording():
             self._take(spans)
             x = parts.embed(self._batch)
-            self._record(x, parts)
+            self._record(x, parts, journal)
         else:
             # What is compiled or chosen at a first call comes before: on nobody's memory, which it leaves alone.
             self._take_nobody()
             x = parts.embed(self._batch)
-            parts.layers(x.clone(), self._batch, self._memory)
-            recording = self._record(x, parts)
+            parts.layers(x.clone(), self._batch, self._memory, None)
+            recording = self._record(x, parts, None)
             self._take(spans)
             put(x, parts.embed(self._batch))
             recording.replay()
         return parts.head(x, self._batch)
 
-    def _record(self, x: Tensor, parts: Parts) -> dispatch.Recording:
+    def _record(self, x: Tensor, parts: Parts, journal: Journal | None) -> dispatch.Recording:
         self._x = x
         with dispatch.record(self._buffers) as recording:
-            parts.layers(x, self._batch, self._memory)
+            parts.layers(x, self._batch, self._memory, journal)
         self._recording = recording
+        self._noted = () if journal is None else journal.entries
         return recording
 
     def _take(self, spans: Sequence[Span]) -> None:

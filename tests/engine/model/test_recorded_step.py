@@ -9,6 +9,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from engine.memory.memory import Memory
+from engine.model.batch import Span
+from engine.model.journal import Journal
 from engine.model.model import Model
 from kernels import dispatch, native
 from tests.engine.model.conftest import poisoned
@@ -31,7 +33,7 @@ def replays(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def _unrecorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "recordable", lambda: False)
+    monkeypatch.setattr(dispatch, "recordable", lambda **_: False)
 
 
 def test_steps_are_replayed_and_change_nothing(model: Model, replays: list[int], monkeypatch: pytest.MonkeyPatch):
@@ -173,6 +175,32 @@ def test_a_prompt_that_comes_in_chunks_among_decoders_is_replayed_chunk_after_ch
             torch.testing.assert_close(row, alone[n][at // 4], rtol=0, atol=1e-4)
     torch.testing.assert_close(logits[3], expected, rtol=0, atol=1e-4)
     assert len(replays) == 3, "the last chunk asks for odds: another shape"
+
+
+def test_drafted_steps_are_replayed_and_leave_what_unrecorded_ones_leave(
+    model: Model, replays: list[int], monkeypatch: pytest.MonkeyPatch
+):
+    """Unrecorded, a pass over drafts took so much longer than a replayed step that guessing did not pay."""
+
+    def walked() -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        walk = Walk(model, poisoned(model))
+        logits = [walk.feed(list(range(20)))]
+        for n_accepted in (2, 0, 1):
+            start = walk.memory.extend(walk.holding, 3)
+            journal = Journal()
+            span = Span([5, 6, 7], start, "decode", walk.holding, "all", drafted=True)
+            logits.append(model.forward([span], walk.memory, journal))
+            journal.fold([1 + n_accepted])
+            walk.memory.truncate(walk.holding, start + 1 + n_accepted)
+        return torch.cat([*logits, walk.feed([8], "decode")]), walk.kept()
+
+    logits, kept = walked()
+    assert len(replays) == 2
+    _unrecorded(monkeypatch)
+    plain_logits, plain_kept = walked()
+    assert torch.equal(logits, plain_logits)
+    for name, one in plain_kept.items():
+        assert torch.equal(one, kept[name]), name
 
 
 def test_recordings_take_room_for_the_largest_step_and_no_more_shapes_are_kept_than_are_of_use(

@@ -85,7 +85,7 @@ def test_a_graph_is_noted_on_nobody_s_memory_and_replayed_on_everyone_s(tmp_path
     """Noting runs nothing on a GPU, so what has to run before is run on no page and no slot: NaN would show there."""
     model = loaded(tmp_path)
     noted = Noted(model._through_layers)
-    monkeypatch.setattr(recorded_step.dispatch, "recordable", lambda: True)
+    monkeypatch.setattr(recorded_step.dispatch, "recordable", lambda **_: True)
     monkeypatch.setattr(recorded_step.dispatch, "runs_while_recording", lambda: False)
     monkeypatch.setattr(recorded_step.dispatch, "record", lambda _: contextlib.nullcontext(noted))
     passes = [[("a", [5, 6, 7]), ("b", [8, 9])]] + [[("a", [n]), ("b", [n + 1])] for n in (1, 2, 3)]

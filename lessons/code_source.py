@@ -9,6 +9,8 @@ import ast
 from dataclasses import dataclass
 from pathlib import Path
 
+from lessons.syntax import syntax_tree
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("engine", "kernels")
 """What a lesson may show: the machine hall."""
@@ -32,7 +34,7 @@ def excerpt(reference: str, root: Path = ROOT) -> Excerpt:
     module, _, name = reference.partition(":")
     path = _file_of(module, root)
     source = path.read_text(encoding="utf-8")
-    node = _find(ast.parse(source), name.split("."), reference)
+    node = _find(syntax_tree(source), name.split("."), reference)
     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     assert node.end_lineno is not None
     lines = source.splitlines()[first - 1 : node.end_lineno]
@@ -53,7 +55,8 @@ def _file_of(module: str, root: Path) -> Path:
     raise SourceError(f"there is no module {module!r}")
 
 
-def _find(tree: ast.Module, names: list[str], reference: str) -> Definition:
+def _find(tree: ast.AST, names: list[str], reference: str) -> Definition:
+    assert isinstance(tree, ast.Module)
     here: ast.Module | Definition = tree
     for name in names:
         found = next((node for node in here.body if isinstance(node, Definition) and node.name == name), None)

@@ -14,6 +14,8 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from lessons.syntax import syntax_tree
+
 Value = int | float | str | None
 
 MAX_LENGTH = 200
@@ -50,7 +52,9 @@ class Expression:
         if len(source) > MAX_LENGTH:
             raise ExpressionError(f"the expression is longer than {MAX_LENGTH} characters")
         try:
-            tree = ast.parse(source, mode="eval").body
+            whole = syntax_tree(source, "eval")
+            assert isinstance(whole, ast.Expression)
+            tree = whole.body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise ExpressionError(f"cannot read `{source}`") from None
         return cls(source, tuple(dict.fromkeys(_names(tree, source))), tree)

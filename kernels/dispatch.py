@@ -33,8 +33,7 @@ OPERATIONS = (
     "fold_drafts",
 )
 # The layers of a plain step call these, and nothing else; with drafts one more.
-RECORDED = OPERATIONS[1:-2]
-DRAFTED = "drafted_gated_delta_net"
+RECORDED, RECORDED_WITH_DRAFTS = OPERATIONS[1:-2], OPERATIONS[1:-1]
 
 PREFERENCE = {"cpu": ("native", "cpu", "reference"), "cuda": ("gpu", "reference")}
 
@@ -124,7 +123,7 @@ def _reported(module: ModuleType | None, name: str, operation: str) -> str:
 
 def recordable(*, drafts: bool = False) -> bool:
     """Whether all operations of a step's layers come from one module that can `record` its calls."""
-    module, called = _recorder(), (*RECORDED, DRAFTED) if drafts else RECORDED
+    module, called = _recorder(), RECORDED_WITH_DRAFTS if drafts else RECORDED
     return module is not None and all(getattr(table, name) is getattr(module, name, None) for name in called)
 
 

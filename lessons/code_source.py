@@ -9,7 +9,7 @@ import ast
 from dataclasses import dataclass
 from pathlib import Path
 
-from lessons.syntax import syntax_tree
+from lessons.syntax import module_tree
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("engine", "kernels")
@@ -34,7 +34,7 @@ def excerpt(reference: str, root: Path = ROOT) -> Excerpt:
     module, _, name = reference.partition(":")
     path = _file_of(module, root)
     source = path.read_text(encoding="utf-8")
-    node = _find(syntax_tree(source), name.split("."), reference)
+    node = _find(module_tree(source), name.split("."), reference)
     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     assert node.end_lineno is not None
     lines = source.splitlines()[first - 1 : node.end_lineno]
@@ -55,8 +55,7 @@ def _file_of(module: str, root: Path) -> Path:
     raise SourceError(f"there is no module {module!r}")
 
 
-def _find(tree: ast.AST, names: list[str], reference: str) -> Definition:
-    assert isinstance(tree, ast.Module)
+def _find(tree: ast.Module, names: list[str], reference: str) -> Definition:
     here: ast.Module | Definition = tree
     for name in names:
         found = next((node for node in here.body if isinstance(node, Definition) and node.name == name), None)

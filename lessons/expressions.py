@@ -14,7 +14,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from lessons.syntax import syntax_tree
+from lessons.syntax import expression_tree
 
 Value = int | float | str | None
 
@@ -52,9 +52,7 @@ class Expression:
         if len(source) > MAX_LENGTH:
             raise ExpressionError(f"the expression is longer than {MAX_LENGTH} characters")
         try:
-            whole = syntax_tree(source, "eval")
-            assert isinstance(whole, ast.Expression)
-            tree = whole.body
+            tree = expression_tree(source).body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise ExpressionError(f"cannot read `{source}`") from None
         return cls(source, tuple(dict.fromkeys(_names(tree, source))), tree)

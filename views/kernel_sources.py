@@ -9,7 +9,7 @@ import ast
 from dataclasses import dataclass
 
 from lessons.code_source import ROOT
-from lessons.syntax import syntax_tree
+from lessons.syntax import module_tree
 from views.words import N_
 
 
@@ -132,6 +132,4 @@ PAIRS: tuple[Pair, ...] = (
 def derivation(pair: Pair) -> str:
     """The head of the kernel's file, where the method is derived; empty if it has none."""
     path = ROOT.joinpath(*pair.module.split(".")).with_suffix(".py")
-    module = syntax_tree(path.read_text(encoding="utf-8"))
-    assert isinstance(module, ast.Module)
-    return ast.get_docstring(module) or ""
+    return ast.get_docstring(module_tree(path.read_text(encoding="utf-8"))) or ""

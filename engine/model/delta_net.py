@@ -56,5 +56,5 @@ class GatedDeltaNet:
         else:
             assert journal is not None, "a drafted pass needs a journal"
             heads, entry = ops.drafted_gated_delta_net(*arguments, batch.drafted)
-            journal.add(entry, windows, states, batch)
+            journal.add(batch, (entry, windows, states))
         ops.linear_add(residual, heads, self.project_out)

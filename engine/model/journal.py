@@ -27,20 +27,17 @@ class Journal:
         self._entries: list[Entry] = []
         self._batch: Batch | None = None
 
-    def add(self, entry: Any, windows: Tensor, states: Tensor, batch: Batch) -> None:
-        """Note what a layer did not write; `entry` is the second result of `drafted_gated_delta_net`."""
-        self._entries.append((entry, windows, states))
+    def add(self, batch: Batch, *entries: Entry) -> None:
+        """Note what layers did not write: each its own, or all of a pass that was replayed, whose tensors hold new
+        numbers.
+        """
+        self._entries.extend(entries)
         self._batch = batch
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """What the layers have added."""
+        """What was added."""
         return tuple(self._entries)
-
-    def add_again(self, entries: Sequence[Entry], batch: Batch) -> None:
-        """The same layers have written new numbers into the tensors of these entries: the pass was replayed."""
-        self._entries.extend(entries)
-        self._batch = batch
 
     @torch.inference_mode()
     def fold(self, kept_rows: Sequence[int]) -> None:

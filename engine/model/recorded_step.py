@@ -104,7 +104,7 @@ class _Step:
             x = put(self._x, parts.embed(self._batch))
             self._recording.replay()
             if journal is not None:
-                journal.add_again(self._noted, self._batch)
+                journal.add(self._batch, *self._noted)
         elif dispatch.runs_while_recording():
             self._take(spans)
             x = parts.embed(self._batch)
@@ -134,7 +134,6 @@ class _Step:
         if self._batch is not self._here:
             for name in ("token_ids", "positions", "kv_rows", "state_slots", "page_tables"):
                 getattr(self._batch, name).copy_(getattr(self._here, name), non_blocking=True)
-            self._batch.context_lengths = self._here.context_lengths
 
     def _take_nobody(self) -> None:
         """The numbers of a batch that fills up a step: no page, no slot."""

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from lessons import syntax
-from lessons.syntax import syntax_tree
+from lessons.syntax import module_tree
 
 SOURCES = [path.read_text(encoding="utf-8") for path in sorted(Path(syntax.__file__).parent.glob("*.py"))]
 
@@ -28,8 +28,8 @@ def test_two_threads_never_parse_at_the_same_moment(monkeypatch):
                 inside -= 1
 
     monkeypatch.setattr(ast, "parse", watched)
-    syntax_tree.cache_clear()
+    module_tree.cache_clear()
     with ThreadPoolExecutor(8) as threads:
-        trees = list(threads.map(syntax_tree, SOURCES))
+        trees = list(threads.map(module_tree, SOURCES))
     assert most == 1
     assert [ast.dump(tree) for tree in trees] == [ast.dump(parse(source)) for source in SOURCES]

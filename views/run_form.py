@@ -121,15 +121,25 @@ def _filled_prompt(scene: Scene, first_prompt: str) -> str:
 
 def _stop_button(scene: Scene) -> None:
     """Stands beside the button that started the run, for as long as it goes on."""
-    if scene.run_id is None or not scene.running:
-        return
-    if st.form_submit_button(_("Stop"), icon=":material/stop:", shortcut="Escape") and (no := stop_run(scene.run_id)):
-        st.error(plain(no))
+    if scene.running:
+        _stop(scene)
 
 
 def _lab_stop_button(page: PageState, recording: str, drawn: SceneOnce) -> None:
-    """The same, drawn with the page and once more by itself when the run has ended."""
-    _stop_button(drawn.take() or scene_of(page, recording))
+    """The same, drawn with the page and once more by itself when the run has ended.
+
+    Then it stays where it is and cannot be pressed. It went away once, but what a fragment no longer draws stays on the
+    page if another fragment, here one with a timer, begins before Streamlit has sent that the first one is finished.
+    """
+    with_the_page = drawn.take()
+    if with_the_page is None or with_the_page.running:
+        _stop(with_the_page or scene_of(page, recording))
+
+
+def _stop(scene: Scene) -> None:
+    pressed = st.form_submit_button(_("Stop"), icon=":material/stop:", shortcut="Escape", disabled=not scene.running)
+    if pressed and scene.run_id is not None and (no := stop_run(scene.run_id)):
+        st.error(plain(no))
 
 
 def problem_with(asked: Asked) -> str | None:

@@ -18,6 +18,7 @@ import streamlit as st
 
 from lessons.expressions import Value
 from lessons.questions import Answer, Question
+from views.chart import chart
 from views.class_votes import Tally
 from views.figure_style import FAINT, TEXT, styled
 from views.palette import BACKGROUND, Theme
@@ -94,10 +95,7 @@ def votes_figure(rows: list[Row], theme: Theme, *, large: bool) -> go.Figure:
 
 def show_votes(rows: list[Row], tally: Tally, theme: Theme, *, large: bool, key: str) -> None:
     """The figure, how many changed their mind, and the numbers as a table."""
-    st.plotly_chart(
-        votes_figure(rows, theme, large=large), theme=None, width="stretch", key=f"votes-{key}", alt=_described(rows),
-        config={"displayModeBar": False, "responsive": True},
-    )  # fmt: skip
+    chart(votes_figure(rows, theme, large=large), key=f"votes-{key}", description=_described(rows))
     for line in (_shift(tally), _verdict(rows)):
         if line:
             st.markdown(line)

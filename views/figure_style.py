@@ -16,6 +16,7 @@ import plotly.io as pio
 import streamlit as st
 
 from engine.account.record import Phase
+from views.chart import chart
 from views.conditions import Condition
 from views.evidence import Evidence, evidence_row
 from views.figure_margins import with_room
@@ -106,10 +107,7 @@ def styled(figure: go.Figure, theme: Theme, height: int) -> go.Figure:
 def show(drawn: Drawn, *, key: str) -> None:
     """Put a figure on the page with its title, evidence and table."""
     st.subheader(drawn.title, anchor=False)
-    st.plotly_chart(
-        staged(with_room(drawn.figure)), theme=None, width="stretch", key=f"plot-{key}", alt=drawn.description,
-        config={"displayModeBar": False, "responsive": True},
-    )  # fmt: skip
+    chart(staged(with_room(drawn.figure)), key=f"plot-{key}", description=drawn.description)
     if drawn.note:
         st.caption(drawn.note)
     evidence_row(drawn.evidence, drawn.how, key=key, found=drawn.found)

@@ -1,8 +1,7 @@
 """The flipbook in a page: a Streamlit component whose picture and controls live in the browser (views/assets/flipbook).
 
 Streamlit carries only the component's settings and, for a saved run, the run itself; a live run's events come over a
-WebSocket of the app's own, so nothing reruns while tokens arrive. The inline code is a shim that imports the real
-module from the app's asset route: inline code would travel again with every changed setting.
+WebSocket of the app's own, so nothing reruns while tokens arrive.
 """
 
 from __future__ import annotations
@@ -18,26 +17,10 @@ import streamlit as st
 from engine.account.record import SCHEMA, Run
 from views.flipbook_words import labels
 from views.palette import COLOURS
-from views.served_files import asset_url, base_path
+from views.served_files import base_path
+from views.shim import shim
 
 _HTML = '<div class="fb" tabindex="0" role="group"></div>'
-
-# Registered inline code needs a line break, and a root-relative import does not resolve inside it.
-_SHIM = """
-const ready = import(new URL("{address}", location.origin).href);
-export default function (component) {{
-  let gone = false;
-  const place = component.parentElement;
-  ready.then(
-    (module) => {{ if (!gone) module.update(component); }},
-    () => {{ place.querySelector(".fb").textContent = component.data.labels.load_failed; }},
-  );
-  return () => {{
-    gone = true;
-    ready.then((module) => module.destroy(place), () => undefined);
-  }};
-}}
-"""
 
 
 @dataclass(frozen=True)
@@ -51,8 +34,7 @@ class Watched:
 @cache
 def _component() -> Callable[..., Any]:
     """The registered component; once a process, when the first page needs it."""
-    shim = _SHIM.format(address=asset_url("flipbook/flipbook.js"))
-    return st.components.v2.component("twospeeds_flipbook", html=_HTML, js=shim)
+    return st.components.v2.component("twospeeds_flipbook", html=_HTML, js=shim("flipbook/flipbook.js", ".fb"))
 
 
 Reveal = bool | Literal["motion"]

@@ -10,6 +10,7 @@ import streamlit as st
 
 from engine.account.kernel_records import DeltaLayer, DeltaTokens
 from lessons.filters import significant
+from views.chart import chart
 from views.delta_arrays import Step, head_inputs, steps
 from views.evidence import evidence_row
 from views.figure_delta_token import matrices, matrix_figure, scale, size
@@ -76,10 +77,8 @@ def _pictures(step: Step, key: str) -> None:
         for number, (title, words, matrix) in enumerate(matrices(step)):
             with st.container(gap="xsmall"):
                 st.markdown(f"**{title}**")
-                st.plotly_chart(
-                    matrix_figure(matrix, largest, theme), theme=None, width="stretch", key=f"plot-{key}-{number}",
-                    alt=f"{title}: {words}", config={"displayModeBar": False, "responsive": True},
-                )  # fmt: skip
+                picture = matrix_figure(matrix, largest, theme)
+                chart(picture, key=f"plot-{key}-{number}", description=f"{title}: {words}")
                 st.caption(words)
 
 

@@ -1,4 +1,4 @@
-"""Files that the app serves beside its pages: the components' code, and recordings.
+"""Files that the app serves beside its pages: the components' code, Plotly's, and recordings.
 
 A component's modules import each other by relative paths, so the version stands in the path and not in a query: all
 modules of one page load come from one version, and each may be cached for good.
@@ -6,12 +6,16 @@ modules of one page load come from one version, and each may be cached for good.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import mimetypes
 import re
+from functools import cache
 from pathlib import Path
 
+import plotly
 import streamlit as st
+from plotly.offline import get_plotlyjs
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
@@ -59,11 +63,17 @@ def recording_url(name: str) -> str:
     return f"{base_path()}/{PREFIX}/recordings/{name}"
 
 
+def plotly_url() -> str:
+    """Address of Plotly's code, from the server's root."""
+    return f"{base_path()}/{PREFIX}/plotly/v-{plotly.__version__}.js"
+
+
 def routes(base: str) -> list[BaseRoute]:
-    """The two families of files."""
+    """The components' code, Plotly's, and the recordings."""
     return [
         Mount(f"{base}/{PREFIX}/assets/v-{{version}}", _Assets(directory=ASSETS, check_dir=False)),
         Mount(f"{base}/{PREFIX}/assets", _Assets(directory=ASSETS, check_dir=False)),
+        Route(f"{base}/{PREFIX}/plotly/v-{{version}}.js", _plotly),
         Route(f"{base}/{PREFIX}/recordings/{{name}}", _recording),
     ]
 
@@ -80,6 +90,22 @@ class _Assets(StaticFiles):
         answer.headers["Cache-Control"] = _FOR_GOOD if current else _ASK_AGAIN
         answer.headers["X-Content-Type-Options"] = "nosniff"
         return answer
+
+
+def _plotly(request: Request) -> Response:
+    packed = "gzip" in request.headers.get("Accept-Encoding", "")
+    answer = Response(_packed_plotly() if packed else get_plotlyjs(), media_type="text/javascript")
+    if packed:
+        answer.headers["Content-Encoding"] = "gzip"
+    current = request.path_params["version"] == plotly.__version__
+    answer.headers.update({"Cache-Control": _FOR_GOOD if current else _ASK_AGAIN, "Vary": "Accept-Encoding"})
+    return answer
+
+
+@cache
+def _packed_plotly() -> bytes:
+    """Packed once for everybody: the server would pack its 5 MB anew for each visitor."""
+    return gzip.compress(get_plotlyjs().encode())
 
 
 async def _recording(request: Request) -> Response:

@@ -69,6 +69,16 @@ def test_the_version_changes_when_a_file_does(site, folder):
     assert served_files.version() != changed
 
 
+def test_plotlys_code_comes_packed_where_that_is_understood_and_may_be_cached_for_good(site):
+    packed = site.get(served_files.plotly_url(), headers={"Accept-Encoding": "gzip"})
+    plain = site.get(served_files.plotly_url(), headers={"Accept-Encoding": "identity"})
+    assert packed.headers["content-encoding"] == "gzip" and "content-encoding" not in plain.headers
+    assert packed.text == plain.text and "plotly.js" in plain.text[:200]
+    assert int(packed.headers["content-length"]) < len(plain.content) / 3
+    assert "immutable" in packed.headers["cache-control"] and packed.headers["vary"] == "Accept-Encoding"
+    assert site.get("/twospeeds/plotly/v-0.1.js").headers["cache-control"] == "no-cache"
+
+
 def test_a_recording_is_served_by_name(site):
     answer = site.get(served_files.recording_url("first-run"))
     assert answer.json() == {"schema": "twospeeds.run/1"} and answer.headers["content-type"] == "application/json"

@@ -7,6 +7,7 @@ from engine.serve.client import EngineRefused
 from lessons.recall import planted
 from tests.lessons.story_run import story_run
 from tests.lessons.two_served import recomputed_run
+from tests.pages.components import charts
 from tests.pages.conftest import checked, opened, press, words
 from views.state_changes import heads_keep, longest
 
@@ -41,9 +42,9 @@ def test_the_lab_offers_the_second_run_and_starts_it_as_the_instrument_needs_it(
 def test_when_the_second_run_has_ended_the_race_is_drawn(engine):
     engine.next_run = recomputed_run()
     page = lab_with(engine, "race")
-    before = len(page.get("plotly_chart"))
+    before = len(charts(page))
     press(page, "Run it again and recompute everything")
-    assert len(page.get("plotly_chart")) == before + 2
+    assert len(charts(page)) == before + 2
     assert "Two runs on one clock" in words(page) and "Both runs wrote the same 10 tokens." in words(page)
 
 

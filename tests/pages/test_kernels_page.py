@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.pages.components import charts
 from tests.pages.conftest import checked, opened, words
 from views import kernel_counts, kernel_state
 from views.kernel_sources import PAIRS
@@ -28,7 +29,7 @@ def test_the_page_opens_with_tiles_a_state_and_the_first_operation(engine):
         assert heading in said
     assert "Counted while it ran" in said
     assert "cannot be read" not in said
-    assert len(page.get("plotly_chart")) == 2 + 5
+    assert len(charts(page)) == 2 + 5
     code = [block.value for block in page.code]
     assert any("def attend(" in one for one in code)
     assert any("def _attention_prefill(" in one for one in code)

@@ -1,13 +1,12 @@
 """The Lab takes every setting and keeps it; Method says how numbers are made; a page switch loses nothing."""
 
-import json
-
 import pytest
 
 import views.lab
 from engine.account.record import Sampling
 from engine.serve.client import EngineRefused
 from tests.lessons.story_run import REPLY, story_run
+from tests.pages.components import charts, flipbooks
 from tests.pages.conftest import checked, opened, press, words
 from views.evidence import LABELS
 from views.method import PACKAGES, _version_and_licence
@@ -24,8 +23,8 @@ def lab(**params: str):
 
 
 def picture(page) -> dict:
-    (component,) = page.get("bidi_component")
-    return json.loads(component.proto.json)
+    (given,) = flipbooks(page)
+    return given
 
 
 def box(page, label: str):
@@ -41,7 +40,7 @@ def test_the_lab_opens_with_a_recording_and_all_its_instruments(engine):
         "Prompt tokens/s",
         "Output tokens/s",
     }
-    assert len(page.get("plotly_chart")) == 2
+    assert len(charts(page)) == 2
     assert all("recorded" in caption for caption in captions_under_metrics(page))
 
 

@@ -1,13 +1,12 @@
 """The lesson as a learner goes through it, right and wrong, with the engine well and ill."""
 
-import json
-
 import pytest
 
 from engine.account.record import Error, Run
 from engine.serve import wire
 from engine.serve.client import EngineRefused
 from tests.lessons.story_run import PROMPT, REPLY, story_run
+from tests.pages.components import charts, flipbooks
 from tests.pages.conftest import checked, opened, press, words
 from views.prompt_checks import MAX_PROMPT_CHARACTERS
 
@@ -17,8 +16,8 @@ N = len(REPLY)
 
 def picture(page) -> dict:
     """What the flipbook was given."""
-    (component,) = page.get("bidi_component")
-    return json.loads(component.proto.json)
+    (given,) = flipbooks(page)
+    return given
 
 
 def ask(page, prompt: str = STORY_PROMPT):
@@ -212,7 +211,7 @@ def test_the_explanation_stands_in_three_depths_with_this_runs_own_numbers(engin
 def test_the_second_pass_opens_on_the_head_that_keeps_most_and_its_figures_are_labelled(engine):
     page = press(guess(ask(opened()), N), "Run it again with instruments")
     assert engine.traced == [(0, 0), (0, 3)]  # the first tells what every head keeps, the next draws the one to show
-    assert len(page.get("plotly_chart")) == 5
+    assert len(charts(page)) == 5
     assert "instrumented second pass" in words(page)
     next(box for box in page.selectbox if box.label == "DeltaNet layer").set_value(4)
     page = checked(page.run())

@@ -1,7 +1,5 @@
 """Thirty on one engine, from one learner's page: full, too much, in the queue, among others, while it is reserved."""
 
-import json
-
 import msgspec
 import pytest
 
@@ -9,6 +7,7 @@ from engine.account.record import Queued, Run
 from engine.loop.scheduler import BatchRow
 from engine.serve.client import EngineRefused
 from tests.lessons.story_run import story_run
+from tests.pages.components import flipbooks
 from tests.pages.conftest import checked, opened, press, words
 from views import live_table, quiet_lane
 from views.run_limits import Book, Limits
@@ -30,8 +29,7 @@ def lab(page=None, **params):
 
 
 def shown_run(page):
-    pictures = [json.loads(one.proto.json) for one in page.get("bidi_component")]
-    return next(one for one in pictures if "recording" in one)
+    return flipbooks(page)[0]
 
 
 def going_on(ahead=0, ticket=7):

@@ -15,6 +15,7 @@ from tests.engine.outside.seen import seen_run
 from tests.engine.serve.conftest import serving, until
 from tests.engine.serve.scripted import ScriptedEngine
 from tests.lessons.story_run import REPLY, story_run
+from tests.pages.components import flipbooks
 from tests.pages.conftest import checked, opened, press, words
 from views import engine_calls, outside_runs, recordings_found, recordings_own, visitor
 from views.attempt_store import AttemptStore
@@ -115,7 +116,7 @@ def test_a_run_from_outside_shows_what_can_be_seen_and_leaves_the_rest_blank(lin
     values = {metric.label: metric.value for metric in site.metric}
     assert values["Time to first token"] == "100 ms" and values["Time per output token"] == "10.0 ms"
     assert values["Tokens, in and out"] == "5 → 9"
-    assert not [one for one in site.get("bidi_component") if "flipbook" in (one.key or "")]
+    assert not flipbooks(site)
 
 
 def test_a_file_is_opened_and_a_bad_one_says_why_in_place():

@@ -9,6 +9,7 @@ from engine.loop.scheduler import BatchRow
 from engine.serve.client import EngineRefused
 from lessons import catalogue
 from tests.lessons.story_run import story_run
+from tests.pages.components import charts
 from tests.pages.conftest import checked, opened, press, words
 from tests.views.live_link import LiveLink
 from views import engine_calls, live_batch, live_table, virtual_clock, virtual_machines
@@ -45,7 +46,7 @@ def test_an_idle_engine_says_so_and_the_what_if_is_there(link):
     page = serving(link)
     assert "Nothing runs now." in words(page)
     assert "Decodes first" in words(page) or "Continuous" in words(page), "the policy in words"
-    assert len(page.get("plotly_chart")) == 2, "waits and gaps of the what-if"
+    assert len(charts(page)) == 2, "waits and gaps of the what-if"
 
 
 def test_requests_that_were_sent_here_are_run_marked_and_then_reported(link):
@@ -99,7 +100,7 @@ def test_each_instrument_stands_in_the_lab_with_its_table_and_its_link(link, nam
     page.query_params["instrument"] = name
     page.switch_page("../pages/lab.py")
     page = checked(page.run())
-    assert len(page.get("plotly_chart")) >= 3, "the Lab's own two, and the instrument's"
+    assert len(charts(page)) >= 3, "the Lab's own two, and the instrument's"
     assert not page.error and not page.warning
 
 

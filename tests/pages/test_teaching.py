@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lessons import catalogue
+from tests.pages.components import charts
 from tests.pages.conftest import checked, opened, words
 
 QUESTION, ANSWER = "You send a message", "There was 1 prefill"
@@ -75,4 +76,4 @@ def test_a_reload_in_the_middle_knows_what_instruments_on_earlier_slides_tell(en
     monkeypatch.setattr(catalogue, "HOME", tmp_path)
     page = opened(present="1", slide="2")
     assert "The instrument said 64 tokens." in words(page)
-    assert [one.value for one in page.header] == ["Second"] and not page.get("plotly_chart")
+    assert [one.value for one in page.header] == ["Second"] and not charts(page)

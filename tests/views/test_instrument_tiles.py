@@ -5,6 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.account.attention_traffic import Heads, positions_read, tiled
 from lessons.instruments import INSTRUMENTS
+from tests.pages.components import charts
 from views.figure_tiles import BEFORE, NOT_YET, NOW, Tiling, bytes_figure, map_figure, ways
 from views.instruments.tiles import KEYS, LENGTHS, QUERIES, kernel_tile
 from views.palette import COLOURS
@@ -122,7 +123,7 @@ def test_one_token_is_one_tile_and_there_is_nothing_to_step_through():
 def test_tiles_too_small_to_see_are_not_drawn_and_their_number_is_said():
     test = shown('{"tokens": "8192", "queries": "1", "keys": "16"}')
     assert "too many to draw" in told(test)
-    assert len(test.get("plotly_chart")) == 1
+    assert len(charts(test)) == 1
 
 
 def test_another_model_has_boxes_with_its_own_tile():

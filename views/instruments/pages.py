@@ -13,6 +13,7 @@ from engine.account.page_table import PAGE_SIZE, STEP, Chat, Table, crowd, pages
 from engine.account.record import ModelShape
 from lessons.filters import binary_bytes
 from lessons.named_shapes import shape_of
+from views.chart import chart
 from views.figure_margins import with_room
 from views.figure_pages import chats_figure, pool_figure
 from views.instruments.frame import Frame, framed, publish
@@ -92,10 +93,7 @@ def _length_box(asked: int, key: str) -> int:
 
 
 def _chart(figure: go.Figure, key: str, alt: str) -> None:
-    st.plotly_chart(
-        staged(with_room(figure)), theme=None, width="stretch", key=f"plot-{key}", alt=alt,
-        config={"displayModeBar": False, "responsive": True},
-    )  # fmt: skip
+    chart(staged(with_room(figure)), key=f"plot-{key}", description=alt)
 
 
 def _told(table: Table, shape: ModelShape) -> str:

@@ -14,6 +14,7 @@ from engine.account.kernel_records import Counted
 from engine.account.record import ModelShape
 from lessons.filters import binary_bytes
 from lessons.named_shapes import SHAPE_KEYS, shape_of
+from views.chart import chart
 from views.figure_tiles import Tiling, bytes_figure, map_figure
 from views.instruments.frame import publish, show_drawn
 from views.kernel_recordings import attention_bytes
@@ -107,11 +108,8 @@ def _map(tiling: Tiling, heads: Heads, key: str) -> None:
     with words:
         st.markdown(_told(tiling, heads, turn))
     with picture:
-        st.plotly_chart(
-            map_figure(tiling, turn, current_theme()), theme=None, width="stretch", key=f"plot-{key}-map",
-            alt=_("Map of tiles. ") + _told(tiling, heads, turn).replace("*", ""),
-            config={"displayModeBar": False, "responsive": True},
-        )  # fmt: skip
+        described = _("Map of tiles. ") + _told(tiling, heads, turn).replace("*", "")
+        chart(map_figure(tiling, turn, current_theme()), key=f"plot-{key}-map", description=described)
 
 
 def _told(tiling: Tiling, heads: Heads, turn: int) -> str:

@@ -81,11 +81,13 @@ class Control:
     """The values that it has had."""
 
     @contextmanager
-    def tested(self) -> Iterator[None]:
-        """Whatever is chosen inside, what was chosen before is chosen again afterwards, where that can be done."""
-        before = self._value()
-        yield
-        if before is not None and self._value() != before:
+    def tested(self) -> Iterator[str | None]:
+        """Whatever is chosen inside, what was chosen before is chosen again afterwards, where that can be done; it is
+        what the context gives.
+        """
+        before = self.value
+        yield before
+        if before is not None and self.value != before:
             self.answered_ms(before)
 
     def answered_ms(self, wanted: str | None = None) -> float | None:
@@ -110,7 +112,8 @@ class Control:
                 change(self, found, wanted)
                 return
 
-    def _value(self) -> str | None:
+    @property
+    def value(self) -> str | None:
         """What is typed or chosen; None where nothing is, as in a row of buttons that fill other boxes."""
         element = self.page.locator(f".{self.key}").first
         if (typed := element.locator(", ".join(TYPED))).count():

@@ -7,7 +7,9 @@
 2. Opening it by a click in the side bar, which is how a course is walked.
 3. Every control of every instrument: from a change to another value to a page that has answered. Each instrument stands
    by its own address in the Lab or, with `--lessons`, where lessons have it, opened to their end. No model runs for
-   that; what a virtual clock takes to play out a service is part of it.
+   that; what the engine's scheduler takes to play out a service on the virtual clock is part of it.
+4. The same controls put on values that they have had, where such a play is kept: what the answer takes beyond the
+   engine's own time. Left out are buttons that fill other boxes, which have no value of their own.
 
 The browser runs on the same cores as the app and the engine. A median for each lesson or control, of them the median
 and the extremes, then the controls that took longer than wanted and those that did not answer; the last line is the
@@ -21,6 +23,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Annotated
 
@@ -40,6 +43,7 @@ from tests.browser.site.visitor import visit
 from views.lab import STANDING
 
 OPENS_IN_MS, ANSWERS_IN_MS = 1000, 300
+NEW, KEPT = "an instrument, a new value", "an instrument, a value it has had"
 AFTER_RUN_MS = 1000
 """Until a page has heard that its run has ended and has drawn the rest of the lesson."""
 
@@ -108,16 +112,20 @@ def _open_whole(page: Page, url: str, lesson: Lesson) -> None:
     page.wait_for_timeout(AFTER_RUN_MS)
 
 
-def answers(page: Page, places: Iterator[tuple[str, str]], rounds: int, only: str) -> Waits:
-    """Place and control -> its times. What was chosen in one is put back before the next is changed."""
-    waits: Waits = {}
+def answers(page: Page, places: Iterator[tuple[str, str]], rounds: int, only: str) -> dict[str, Waits]:
+    """Kind of value -> place and control -> its times. What was chosen in one is put back before the next is tried."""
+    new: Waits = {}
+    kept: Waits = {}
     for place, prefix in places:
         for control in controls_of(page, prefix):
-            name = _free_name(f"{place}: {control.label}", waits)
-            if only in name:
-                with control.tested():
-                    waits[name] = [control.answered_ms() for _round in range(rounds)]
-    return waits
+            name = _free_name(f"{place}: {control.label}", new)
+            if only not in name:
+                continue
+            with control.tested() as before:
+                new[name] = [control.answered_ms() for _round in range(rounds)]
+                if before is not None and (last := control.value) is not None:
+                    kept[name] = [control.answered_ms(one) for one in islice(cycle((before, last)), rounds)]
+    return {NEW: new, KEPT: kept}
 
 
 def _free_name(name: str, waits: Waits) -> str:
@@ -131,7 +139,7 @@ def summary(waits: dict[str, Waits], rounds: int) -> Table:
     table = Table("wait, ms", "median", "least", "most", "n", "wanted")
     for kind, by_name in waits.items():
         medians = list(_medians(by_name).values())
-        wanted = ANSWERS_IN_MS if kind == "an instrument" else OPENS_IN_MS
+        wanted = ANSWERS_IN_MS if kind in (NEW, KEPT) else OPENS_IN_MS
         spread = (statistics.median(medians), min(medians), max(medians)) if medians else ("", "", "")
         told = [f"{value:.0f}" if isinstance(value, float) else value for value in spread]
         table.add_row(kind, *told, f"{len(medians)} x {rounds}", f"{wanted}")
@@ -165,10 +173,11 @@ def main(
         page = prepared(browser.new_context(viewport={"width": 1280, "height": 900}).new_page())
         waits = openings(page, app.url, rounds, only)
         places = in_lessons(page, app.url) if lessons else in_the_lab(page, app.url)
-        waits["an instrument"] = answers(page, places, rounds, only)
+        waits |= answers(page, places, rounds, only)
         browser.close()
     Console().print(summary(waits, rounds))
-    print(*slow(waits["an instrument"]), sep="\n")
+    for kind in (NEW, KEPT):
+        print(kind, *slow(waits[kind]), sep="\n")
     rounded = {
         kind: {name: [one and round(one) for one in times] for name, times in by.items()} for kind, by in waits.items()
     }

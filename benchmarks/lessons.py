@@ -121,10 +121,14 @@ def answers(page: Page, places: Iterator[tuple[str, str]], rounds: int, only: st
             name = _free_name(f"{place}: {control.label}", new)
             if only not in name:
                 continue
-            with control.tested() as before:
-                new[name] = [control.answered_ms() for _round in range(rounds)]
-                if before is not None and (last := control.value) is not None:
-                    kept[name] = [control.answered_ms(one) for one in islice(cycle((before, last)), rounds)]
+            with control.tested() as value:
+                values = [value]
+                new[name] = []
+                for _round in range(rounds):
+                    new[name].append(control.answered_ms())
+                    values.append(control.value)
+                if value is not None:
+                    kept[name] = [control.answered_ms(one) for one in islice(cycle(values[-2:]), rounds)]
     return {NEW: new, KEPT: kept}
 
 

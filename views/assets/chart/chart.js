@@ -45,7 +45,9 @@ class Chart {
     this.place.style.height = `${this.figure.layout.height}px`; // so that nothing below moves when it is drawn
     this.width = 0;
     try {
-      this.plotly = await loaded(data.library);
+      const plotly = await loaded(data.library);
+      if (!this.plotly) this.place.replaceChildren(); // what an attempt that failed has said
+      this.plotly = plotly;
     } catch {
       this.place.textContent = data.labels.load_failed;
       return;

@@ -42,7 +42,7 @@ class Figure:
 
     def _ratio(self) -> str:
         times = ratio(self.second, self.first)
-        return "" if times is None else f"× {significant(times)}"
+        return "" if times is None else f"×\N{NO-BREAK SPACE}{significant(times)}"
 
 
 def figures_of(first: AnyRun, second: AnyRun) -> list[Figure]:

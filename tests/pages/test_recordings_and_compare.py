@@ -168,10 +168,8 @@ def test_two_runs_of_ones_own_are_chosen_and_the_address_follows(link):
     assert (site.query_params["a"], site.query_params["b"]) == (first, second)
     assert "The same for 7 tokens, then they part." in words(site)
     table = figures(site)
-    assert table["New tokens"] == ("10", "9", "−1", "× 0.900") and table["Time to first token"][2:] == (
-        "0 ms",
-        "× 1.00",
-    )
+    assert table["New tokens"] == ("10", "9", "−1", "×\N{NO-BREAK SPACE}0.900")
+    assert table["Time to first token"][2:] == ("0 ms", "×\N{NO-BREAK SPACE}1.00")
 
 
 def figures(site) -> dict[str, tuple[str, ...]]:
@@ -183,7 +181,7 @@ def test_a_run_from_outside_beside_one_of_ours_leaves_blank_what_is_not_known(li
     ours, theirs = keep(link, story_run(), 1), keep(link, seen_run(), 2)
     site = page(COMPARE, a=ours, b=theirs)
     table = figures(site)
-    assert table["Time to first token"] == ("6.50 ms", "100 ms", "+93.5 ms", "× 15.4")
+    assert table["Time to first token"] == ("6.50 ms", "100 ms", "+93.5 ms", "×\N{NO-BREAK SPACE}15.4")
     assert table["Passes"] == ("10", "", "", "") and table["Inter-token latency, p50"][1] == ""
     said = words(site)
     assert "measured alone" in said and "from outside" in said

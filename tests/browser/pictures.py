@@ -46,15 +46,22 @@ class Visitor:
     """Somebody with a screen so wide, who walks over all pages."""
 
     def __init__(self, browser: Browser, url: str, theme: str, width: int, only: str) -> None:
-        size = {"width": width, "height": WIDTHS.get(width, 900)}
-        self.page = browser.new_context(viewport=size, color_scheme=theme).new_page()  # type: ignore[arg-type]
-        self.page.set_default_timeout(90_000)
+        self.browser, self.theme, self.size = browser, theme, {"width": width, "height": WIDTHS.get(width, 900)}
         self.url, self.ending, self.only = url, f"{width}-{theme}.png", only
+        self._arrive()
+
+    def _arrive(self) -> None:
+        """As somebody who has never been here: a lesson that a visitor has answered is open when they come again."""
+        context = self.browser.new_context(viewport=self.size, color_scheme=self.theme)  # type: ignore[arg-type]
+        self.page = context.new_page()
+        self.page.set_default_timeout(90_000)
 
     def walk(self) -> None:
         """Take the pictures that are wanted."""
         if any(self._wanted(f"lesson-1-{one}") for one in ("first", "guess", "prefill", "decode", "whole")):
             self._first_lesson()
+            self.page.context.close()
+            self._arrive()
         if self._wanted("lab-whole"):
             visit(self.page, self.url + "/lab")
             run_in_lab(self.page, "Once upon a time, there was a little girl named", 200)

@@ -6,7 +6,6 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.site.conftest import settled
 from tests.browser.site.visitor import visit
 
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
@@ -22,8 +21,10 @@ def test_a_figure_changes_where_it_stands_and_follows_the_width_of_the_page(page
     words, drawn = figure.get_attribute("aria-label"), svg.inner_html()
     page.get_by_role("slider", name="Turn of the loop").press("ArrowRight")
     expect(figure).not_to_have_attribute("aria-label", words)
-    settled(page)
-    assert svg.inner_html() != drawn
+    page.wait_for_function(
+        "([figure, drawn]) => figure.querySelector('.main-svg').innerHTML !== drawn",
+        arg=[figure.element_handle(), drawn],
+    )
     assert figure.evaluate("figure => figure.seen"), "it was taken off the page, which flickers"
     page.set_viewport_size(NARROW)
     page.wait_for_function(

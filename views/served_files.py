@@ -99,6 +99,7 @@ def _plotly(request: Request) -> Response:
         answer.headers["Content-Encoding"] = "gzip"
     current = request.path_params["version"] == plotly.__version__
     answer.headers.update({"Cache-Control": _FOR_GOOD if current else _ASK_AGAIN, "Vary": "Accept-Encoding"})
+    answer.headers["X-Content-Type-Options"] = "nosniff"
     return answer
 
 

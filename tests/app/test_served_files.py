@@ -76,6 +76,7 @@ def test_plotlys_code_comes_packed_where_that_is_understood_and_may_be_cached_fo
     assert packed.text == plain.text and "plotly.js" in plain.text[:200]
     assert int(packed.headers["content-length"]) < len(plain.content) / 3
     assert "immutable" in packed.headers["cache-control"] and packed.headers["vary"] == "Accept-Encoding"
+    assert packed.headers["x-content-type-options"] == "nosniff"
     assert site.get("/twospeeds/plotly/v-0.1.js").headers["cache-control"] == "no-cache"
 
 

@@ -11,7 +11,7 @@ let library;
 /** @type {WeakMap<HTMLElement, Chart>} */
 const charts = new WeakMap();
 
-const CONFIG = { displayModeBar: false, responsive: false };
+const CONFIG = { displayModeBar: false };
 
 /** @param {{data: Object, parentElement: ParentNode}} component */
 export function update({ data, parentElement }) {
@@ -32,6 +32,7 @@ class Chart {
   constructor(place) {
     this.place = place;
     this.plotly = null;
+    this.source = null;
     this.figure = null;
     this.width = 0;
     // Plotly's own way of following its place waits for the window; this one sees a side bar or a tab open, too.
@@ -40,10 +41,8 @@ class Chart {
   }
 
   async show(data) {
-    this.figure = JSON.parse(data.figure);
     this.place.setAttribute("aria-label", data.description);
-    this.place.style.height = `${this.figure.layout.height}px`; // so that nothing below moves when it is drawn
-    this.width = 0;
+    if (data.figure !== this.source) this.take(data.figure);
     try {
       const plotly = await loaded(data.library);
       if (!this.plotly) this.place.replaceChildren(); // what an attempt that failed has said
@@ -53,6 +52,14 @@ class Chart {
       return;
     }
     this.fit();
+  }
+
+  /** Another figure than now; a page that is drawn again brings most as they were. @param {string} source */
+  take(source) {
+    this.source = source;
+    this.figure = JSON.parse(source);
+    this.place.style.height = `${this.figure.layout.height}px`; // so that nothing below moves when it is drawn
+    this.width = 0;
   }
 
   /** Draw at the width that there is, once for each width; in a closed tab there is none yet. */

@@ -13,6 +13,12 @@ def flipbooks(page: AppTest) -> list[dict[str, Any]]:
     return _given(page, "twospeeds_flipbook")
 
 
+def flipbook(page: AppTest) -> dict[str, Any]:
+    """The data of the one flipbook on the page."""
+    (given,) = flipbooks(page)
+    return given
+
+
 def charts(page: AppTest) -> list[dict[str, Any]]:
     """The data of each Plotly figure, in the page's order."""
     return _given(page, "twospeeds_chart")

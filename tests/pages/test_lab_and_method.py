@@ -6,7 +6,7 @@ import views.lab
 from engine.account.record import Sampling
 from engine.serve.client import EngineRefused
 from tests.lessons.story_run import REPLY, story_run
-from tests.pages.components import charts, flipbooks
+from tests.pages.components import charts, flipbook
 from tests.pages.conftest import checked, opened, press, words
 from views.evidence import LABELS
 from views.method import PACKAGES, _version_and_licence
@@ -22,18 +22,13 @@ def lab(**params: str):
     return checked(page.run())
 
 
-def picture(page) -> dict:
-    (given,) = flipbooks(page)
-    return given
-
-
 def box(page, label: str):
     return next(one for one in page.number_input if one.label == label)
 
 
 def test_the_lab_opens_with_a_recording_and_all_its_instruments(engine):
     page = lab()
-    assert picture(page)["recording"] is not None and picture(page)["reveal"] is True
+    assert flipbook(page)["recording"] is not None and flipbook(page)["reveal"] is True
     assert {metric.label for metric in page.metric} >= {
         "Queue",
         "Time to first token",
@@ -67,7 +62,7 @@ def test_a_press_draws_the_page_once_with_the_new_run_in_it(engine, monkeypatch)
     page, drawn, draw = lab(), [], views.lab.lab_form
     monkeypatch.setattr(views.lab, "lab_form", lambda scene, *rest: drawn.append(scene.run_id) or draw(scene, *rest))
     page = press(page, "Run it")
-    assert drawn == [page.query_params["run"]] == [picture(page)["run_id"]]
+    assert drawn == [page.query_params["run"]] == [flipbook(page)["run_id"]]
     assert len(engine.asked) == 1
     checked(page.run())
     assert len(engine.asked) == 1, "a rerun is no press"
@@ -110,7 +105,7 @@ def test_switching_pages_and_back_restores_run_settings_and_text(engine):
     page = checked(page.run())
     assert page.query_params["run"] == run and page.query_params["seed"] == "5"
     assert page.text_area[0].value == "Stay with me" and box(page, "Seed").value == 5
-    assert picture(page)["run_id"] == run
+    assert flipbook(page)["run_id"] == run
 
 
 def test_the_lab_and_the_lesson_keep_their_own_runs(engine):
@@ -118,7 +113,7 @@ def test_the_lab_and_the_lesson_keep_their_own_runs(engine):
     page.switch_page(LEARN)
     page.query_params.clear()
     page = checked(page.run())
-    assert picture(page)["run_id"] is None and "run" not in page.query_params
+    assert flipbook(page)["run_id"] is None and "run" not in page.query_params
 
 
 def test_one_token_leaves_blanks_with_a_reason(engine):

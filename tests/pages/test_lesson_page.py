@@ -6,18 +6,12 @@ from engine.account.record import Error, Run
 from engine.serve import wire
 from engine.serve.client import EngineRefused
 from tests.lessons.story_run import PROMPT, REPLY, story_run
-from tests.pages.components import charts, flipbooks
+from tests.pages.components import charts, flipbook
 from tests.pages.conftest import checked, opened, press, words
 from views.prompt_checks import MAX_PROMPT_CHARACTERS
 
 STORY_PROMPT = "".join(PROMPT)
 N = len(REPLY)
-
-
-def picture(page) -> dict:
-    """What the flipbook was given."""
-    (given,) = flipbooks(page)
-    return given
 
 
 def ask(page, prompt: str = STORY_PROMPT):
@@ -34,19 +28,19 @@ def test_the_front_door_leads_to_the_first_lesson_with_a_recording_in_view_and_o
     page = opened()
     assert page.title[0].value == "One request, two phases"
     assert [box.value for box in page.text_input] == [STORY_PROMPT] and not page.number_input
-    shown = picture(page)
+    shown = flipbook(page)
     assert shown["run_id"] is None and shown["recording"]["events"][0]["prompt"] == STORY_PROMPT
     assert engine.asked == []
 
 
 def test_what_the_question_asks_is_not_on_the_page_until_the_guess_is_made(engine):
     page = opened()
-    assert picture(page)["reveal"] == "motion", "something moves from the first second on, and counts nothing"
+    assert flipbook(page)["reveal"] == "motion", "something moves from the first second on, and counts nothing"
     assert not page.metric and "9 decodes" not in words(page)
     page = ask(page)
-    assert picture(page)["reveal"] == "motion" and engine.asked == []
+    assert flipbook(page)["reveal"] == "motion" and engine.asked == []
     page = guess(page, 7)
-    assert picture(page)["reveal"] is True and engine.asked != []
+    assert flipbook(page)["reveal"] is True and engine.asked != []
 
 
 def test_the_prompt_waits_for_the_guess_and_then_runs_as_the_lesson_says(engine):
@@ -55,7 +49,7 @@ def test_the_prompt_waits_for_the_guess_and_then_runs_as_the_lesson_says(engine)
     assert prompt == "A cat sat"
     assert (sampling.max_new_tokens, sampling.ignore_eos, sampling.temperature) == (10, True, 0)
     assert page.query_params["run"] == f"{1:032x}"
-    assert picture(page)["run_id"] == f"{1:032x}"
+    assert flipbook(page)["run_id"] == f"{1:032x}"
 
 
 def test_a_right_guess_is_told_so_beside_what_happened(engine):
@@ -88,7 +82,7 @@ def test_going_on_without_a_guess_is_allowed_and_said(engine):
 def test_an_empty_guess_is_asked_for_again_and_nothing_runs(engine):
     page = press(ask(opened()), "Guess and run")
     assert "Type a number first" in page.error[0].value
-    assert engine.asked == [] and picture(page)["reveal"] is not True
+    assert engine.asked == [] and flipbook(page)["reveal"] is not True
 
 
 def test_the_box_for_the_guess_takes_only_sensible_numbers(engine):
@@ -125,7 +119,7 @@ def test_a_run_whose_engine_was_lost_is_shown_as_far_as_it_came_and_the_prompt_i
     run = story_run(reply=REPLY[:3], reason=None)
     engine.next_run = Run([*run.events, Error(len(run.events), "engine_lost", "The engine stopped.")])
     page = guess(ask(opened(), "Keep me"), N)
-    assert picture(page)["run_id"] == f"{1:032x}" and "cut short" in words(page)
+    assert flipbook(page)["run_id"] == f"{1:032x}" and "cut short" in words(page)
     assert page.text_input[0].value == "Keep me"
 
 
@@ -145,7 +139,7 @@ def test_what_the_engine_refuses_stands_on_the_page_and_the_recording_answers_in
     page = guess(ask(opened(), "word " * 9000), 11)
     assert "The prompt has 9,000 tokens. This model holds 2,048." in [error.value for error in page.error]
     assert page.text_input[0].value.startswith("word word")
-    assert picture(page)["run_id"] is None and picture(page)["reveal"] is True
+    assert flipbook(page)["run_id"] is None and flipbook(page)["reveal"] is True
     assert "recorded" in words(page)
 
 
@@ -231,22 +225,22 @@ def test_a_shared_link_brings_prompt_run_and_step_but_not_the_answer(engine):
     assert params["prompt"] == "A+shared+story" and "guess" not in params
     page = opened(prompt="A shared story", run=params["run"], at="3")
     assert page.text_input[0].value == "A shared story"
-    assert picture(page)["run_id"] == params["run"] and picture(page)["at"] == 3
-    assert picture(page)["reveal"] is False, "a live run would tell"
+    assert flipbook(page)["run_id"] == params["run"] and flipbook(page)["at"] == 3
+    assert flipbook(page)["reveal"] is False, "a live run would tell"
     assert [box.label for box in page.number_input] == ["Your guess"]
 
 
 def test_after_a_reload_the_run_is_told_at_once_and_the_guess_is_not_asked_for_again(engine):
     first = guess(ask(opened()), N + 1)
     page = opened(**{name: first.query_params[name] for name in ("run", "guess")})
-    assert picture(page)["run_id"] == first.query_params["run"] and picture(page)["reveal"] is True
+    assert flipbook(page)["run_id"] == first.query_params["run"] and flipbook(page)["reveal"] is True
     assert [metric.value for metric in page.metric][:2] == ["11 passes", "10 passes"]
     assert "Your guess" not in [box.label for box in page.number_input]
 
 
 def test_a_guess_in_the_address_that_no_question_asked_for_counts_for_nothing(engine):
     page = opened(guess="other:3")
-    assert picture(page)["reveal"] == "motion"
+    assert flipbook(page)["reveal"] == "motion"
 
 
 def test_the_prompt_is_not_in_the_address_until_somebody_shares_it(engine):
@@ -264,7 +258,7 @@ def test_a_spoilt_link_says_which_part_was_left_out(engine):
 def test_a_link_to_a_run_that_is_not_kept_shows_the_recording_and_says_so(engine):
     page = opened(run="f" * 32)
     assert "not kept any more" in page.warning[0].value
-    assert picture(page)["run_id"] is None
+    assert flipbook(page)["run_id"] is None
 
 
 def test_the_settled_step_goes_into_the_address(engine):

@@ -81,9 +81,8 @@ def _pictures(first: Chosen, second: Chosen) -> None:
             if isinstance(chosen.run, OutsideRun):
                 show_outside_run(chosen.run, key=f"compare-{side}")
             else:
-                key = f"compare-{side}-{chosen.ref}"
                 flipbook(
-                    key=key,
+                    key=f"compare-{side}-picture",
                     run_id=chosen.ref if chosen.origin == "kept" else None,
                     recording=chosen.run,
                     together="compare",

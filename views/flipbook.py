@@ -25,7 +25,9 @@ _HTML = '<div class="fb" tabindex="0" role="group"></div>'
 
 @dataclass(frozen=True)
 class Watched:
-    """What the viewer did: the pass they settled on (from 0), and the id of the live run that ended in their view."""
+    """What the viewer did: the pass of this run they settled on (from 0), and the id of the live run that last ended in
+    their view.
+    """
 
     step: int | None
     ended: str | None
@@ -79,7 +81,8 @@ def flipbook(
     """Draw one request pass by pass.
 
     Args:
-        key: Streamlit's key; the picture keeps its place and state under it over reruns.
+        key: Streamlit's key; the picture keeps its place under it over reruns, and takes one run after another. (Not a
+            key for each run: a session never forgets one, so it grew by 3 KiB a run.)
         run_id: a live or finished run of the engine; its events come over the app's WebSocket.
         recording: a whole saved run, shown as one. With both, it is drawn and the log is asked for what it lacks.
         at: the pass (from 0) to stand on first, e.g. from a link. Later changes move the viewer; what the component
@@ -96,11 +99,20 @@ def flipbook(
     result = _component()(
         key=key,
         data=settings(run_id=run_id, recording=recording, at=at, reveal=reveal, play=play, together=together),
-        default={"step": None, "ended": None},
-        on_step_change=_noted,
+        default={"settled": None, "ended": None},
+        on_settled_change=_noted,
         on_ended_change=on_ended or _noted,
     )
-    return Watched(step=result.step, ended=result.ended)
+    shown = recording.header.run_id if recording is not None else run_id
+    return Watched(step=_step(result.settled, shown), ended=result.ended)
+
+
+def _step(settled: object, shown: str | None) -> int | None:
+    """The reported step, unless it was one of the run that stood here before."""
+    match settled:
+        case {"run_id": str(of), "step": int(step)} if of == shown:
+            return step
+    return None
 
 
 def _noted() -> None:

@@ -49,7 +49,7 @@ def _picture(page: PageState, recording: str, told: bool, of_the_run: Sequence[s
         recording=scene.run if scene.recorded else None,
         at=page.link.at,
         reveal=True if told else "motion" if scene.recorded else False,
-        key=page.key(f"flipbook.{scene.run_id or 'recording'}"),
+        key=page.key("flipbook"),
         on_ended=partial(_draw_again, page, of_the_run) if of_the_run else None,
     )
     page.go_to(shown.step)

@@ -48,7 +48,7 @@ def _flipbook(chosen: Chosen, run: Run) -> None:
     """When a run ends while it is watched, the rest of the page is drawn once more: its figures are there now."""
     kept = chosen.origin == "kept"
     shown = flipbook(
-        key=f"{KEY}-flipbook-{chosen.ref}",
+        key=f"{KEY}-picture",
         run_id=chosen.ref if kept else None,
         recording=run if not kept or run.end is not None else None,
     )

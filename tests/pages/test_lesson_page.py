@@ -263,7 +263,9 @@ def test_a_link_to_a_run_that_is_not_kept_shows_the_recording_and_says_so(engine
 
 def test_the_settled_step_goes_into_the_address(engine):
     page = guess(ask(opened()), N)
-    page.session_state[f"flipbook.{1:032x}.one-request-two-phases"] = {"step": 4, "ended": None}
+    page.session_state["flipbook.one-request-two-phases"] = {
+        "settled": {"run_id": f"{1:032x}", "step": 4}, "ended": None,
+    }  # fmt: skip
     page = checked(page.run())
     assert page.query_params["at"] == "4"
 

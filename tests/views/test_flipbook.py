@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.account.record import Run
-from tests.browser.flipbook.runs import run_of
+from tests.browser.flipbook.runs import run_of, story
 from views import flipbook
 from views.flipbook_words import labels
 from views.served_files import ASSETS
@@ -67,8 +67,16 @@ def test_a_page_gets_the_settled_step_and_nothing_before_there_is_one():
     page = AppTest.from_function(page_with_a_flipbook, default_timeout=30)
     assert page.run().text[0].value == "None None"
     assert msgspec.json.decode(page.get("bidi_component")[0].proto.json)["at"] == 2
-    page.session_state["picture"] = {"step": 7}
+    page.session_state["picture"] = {"settled": {"run_id": story().header.run_id, "step": 7}}
     assert page.run().text[0].value == "7 None"
+
+
+def test_a_step_settled_on_in_another_run_is_not_a_step_of_this_one():
+    """The picture takes one run after another: what was told of the one before may still stand in its state."""
+    page = AppTest.from_function(page_with_a_flipbook, default_timeout=30).run()
+    for said in ({"run_id": "cd" * 16, "step": 7}, {"step": 7}, {"run_id": story().header.run_id, "step": "7"}, 7):
+        page.session_state["picture"] = {"settled": said}
+        assert page.run().text[0].value == "None None"
 
 
 def test_every_word_that_the_browser_asks_for_is_there():

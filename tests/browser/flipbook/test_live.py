@@ -38,6 +38,26 @@ def test_following_shows_new_passes_as_they_come_and_the_end_is_told_once(page):
     assert reports(page, "ended") == ["ab" * 16]
 
 
+def test_another_run_takes_the_place_and_nothing_of_the_one_before_stays(page):
+    before = saved(story(40))
+    before["events"][0]["run_id"] = "cd" * 16
+    mount(page, recording=before, at=30)
+    at_rest(page, 30)
+    page.get_by_role("button", name="Table of the passes").click()
+    place, cell = page.locator(".fb-score-canvas").bounding_box(), page.evaluate("__flipbook.cell(0, 40)")
+    page.mouse.move(place["x"] + cell["x"], place["y"] + cell["y"])
+    events = live(page, 9)
+    assert page.evaluate("__flipbook.step") == 0
+    page.get_by_role("button", name="Back to live").click()
+    send(page, {"from": 9, "events": events[9:]})
+    send(page, {"end": True, "n": len(events)})
+    at_rest(page, 9)
+    expect(page.get_by_role("table").get_by_role("row")).to_have_count(1 + 10)
+    page.wait_for_timeout(350)
+    assert {told["run_id"] for told in reports(page, "settled")} <= {"ab" * 16}
+    assert reports(page, "ended") == ["ab" * 16]
+
+
 def test_scrubbing_back_is_not_undone_by_what_arrives(page):
     events = live(page, 9)
     page.locator(".fb-scrub").fill("2")

@@ -60,7 +60,7 @@ def test_the_settled_step_is_told_once(page):
     )
     at_rest(page, 12)
     page.wait_for_timeout(400)
-    assert page.evaluate("window.reports") == [["step", 12]]
+    assert page.evaluate("window.reports") == [["settled", {"run_id": story().header.run_id, "step": 12}]]
 
 
 def test_our_own_report_coming_back_late_moves_nothing_but_python_can(page):
@@ -70,7 +70,7 @@ def test_our_own_report_coming_back_late_moves_nothing_but_python_can(page):
     page.locator(".fb-scrub").fill("5")
     page.wait_for_timeout(350)
     page.locator(".fb-scrub").fill("9")
-    assert reports(page, "step") == [5]
+    assert [told["step"] for told in reports(page, "settled")] == [5]
     mount(page, recording=run, at=5)
     at_rest(page, 9)
     mount(page, recording=run, at=2)
@@ -109,7 +109,7 @@ def test_playing_goes_through_the_passes_at_the_stated_speed_and_stops_at_the_en
     page.wait_for_function("__flipbook.step === 9 && __flipbook.motion === 'rest' && sawPause")
     expect(page.get_by_role("button", name="Play")).to_be_visible()
     page.wait_for_timeout(350)
-    assert reports(page, "step")[-1] == 9
+    assert reports(page, "settled")[-1]["step"] == 9
 
 
 def test_reduced_motion_shows_every_pass_whole(page):

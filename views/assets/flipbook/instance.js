@@ -89,6 +89,7 @@ export class Flipbook {
     this.isLost = false;
     this.refusal = null;
     this.unfolded = false;
+    this.hoverColumn = -1;
     this.hasBegun = false;
     this.appliedAt = undefined;
     this.score = createScore();
@@ -96,7 +97,7 @@ export class Flipbook {
     this.reporter = new Reporter({
       step: () => this.player.step,
       isSettled: () => !this.player.isPlaying && this.player.motion !== "follow" && !this.hidden && !this.glimpse,
-      report: (step) => this.component.setStateValue("step", step),
+      report: (step) => this.component.setStateValue("settled", { run_id: identity, step }),
       announce: () => setText(this.parts.voice, this.scene?.pass ? passSentence(this.scene) : ""),
     });
     this.table = null;

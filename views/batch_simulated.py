@@ -20,14 +20,7 @@ from views.shape_choice import NAMES
 from views.theme import current_theme
 from views.virtual_clock import Setup, simulated
 from views.virtual_machines import clock_of, what_if_shape
-from views.what_if_choice import (
-    asked_for,
-    choose_lengths,
-    choose_machine,
-    choose_model,
-    choose_policy,
-    choose_whole,
-)
+from views.what_if_choice import Boxes, asked_for
 from views.what_if_load import arrivals, lengths_of, playback_of, policy_name
 from views.words import _
 
@@ -67,11 +60,17 @@ class Chosen(msgspec.Struct, frozen=True):
 
 
 def show_simulated(scene: Scene, settings: Mapping[str, str], key: str) -> None:
-    """The choices, the numbers of both policies side by side, and their steps. What is published belongs to the
-    settings that the lesson gives, whatever a visitor chooses afterwards.
+    """The choices, and what they lead to."""
+    boxes = Boxes(asked_for(settings, Chosen), key)
+    _choose(boxes)
+    boxes.answered(_answer, scene)
+
+
+def _answer(scene: Scene, boxes: Boxes[Chosen]) -> None:
+    """The numbers of both policies side by side, and their steps. What is published belongs to the settings that the
+    lesson gives, whatever a visitor chooses afterwards.
     """
-    asked = asked_for(settings, Chosen)
-    chosen = _choose(asked, key)
+    asked, chosen, key = boxes.asked, boxes.chosen, boxes.key
     if (base := _played(asked, f"{key}-base")) is not None:
         publish(scene, NAME, policy_results(base, asked.mine))
     both = base if chosen == asked else _played(chosen, key)
@@ -104,29 +103,22 @@ def _heading(policy: Policy) -> str:
     return policy_name(policy.name)
 
 
-def _choose(asked: Chosen, key: str) -> Chosen:
+def _choose(boxes: Boxes[Chosen]) -> None:
     """The widgets, at first as the lesson has it."""
+    asked = boxes.asked
     with st.grid(3, min_column_width=200, gap="small"):
-        first, second = (
-            choose_policy(label, name, f"{key}-{of}")
-            for label, name, of in ((_("Above"), asked.first, "first"), (_("Below"), asked.second, "second"))
-        )
-        mine = st.number_input(_("Your request is number"), 1, asked.requests, asked.mine, key=f"{key}-mine")
-    with st.expander(_("The load and the machine"), key=f"{key}-more"), st.grid(3, min_column_width=170, gap="small"):
-        return Chosen(
-            shape=choose_model(asked.shape, key),
-            machine=choose_machine(asked.machine, key),
-            first=first,
-            second=second,
-            at_once=choose_whole(_("At once, at most"), 1, 16, asked.at_once, f"{key}-at-once"),
-            chunk=asked.chunk,
-            process=asked.process,
-            rate=float(st.number_input(_("Requests a second"), 0.1, 1000.0, asked.rate, key=f"{key}-rate")),
-            requests=choose_whole(_("Requests"), asked.mine, MOST_REQUESTS, asked.requests, f"{key}-requests"),
-            lengths=choose_lengths(asked.lengths, key),
-            load_seed=choose_whole(_("Seed"), 0, 9999, asked.load_seed, f"{key}-seed"),
-            mine=int(mine),
-        )
+        boxes.policy("first", _("Above"))
+        boxes.policy("second", _("Below"))
+        boxes.whole("mine", _("Your request is number"), 1, asked.requests)
+    more = st.expander(_("The load and the machine"), key=f"{boxes.key}-more")
+    with more, st.grid(3, min_column_width=170, gap="small"):
+        boxes.model()
+        boxes.machine()
+        boxes.whole("at_once", _("At once, at most"), 1, 16)
+        boxes.decimal("rate", _("Requests a second"), 0.1, 1000.0)
+        boxes.whole("requests", _("Requests"), asked.mine, MOST_REQUESTS)
+        boxes.lengths()
+        boxes.whole("load_seed", _("Seed"), 0, 9999)
 
 
 def policy_results(both: Sequence[Playback], mine: int) -> dict[str, float | int | None]:

@@ -18,14 +18,20 @@ from views.service_panels import first_tokens, gaps, show_cards
 from views.theme import current_theme
 from views.virtual_clock import Setup, simulated
 from views.virtual_machines import what_if_shape
-from views.what_if_choice import choose_machine, choose_model, choose_policy, choose_whole
-from views.what_if_load import POLICY_NAMES, playback_of
+from views.what_if_choice import Boxes
+from views.what_if_load import playback_of
 from views.what_if_service import STEP_TOKENS, Chosen
 from views.words import _, ngettext
 
 _KEY = "class-replay"
 LEAST_BUSY = 0.02
 """Share of the time that the machine must work for its steps to be drawn: below it they are thinner than lines."""
+
+
+class Replay(Chosen, frozen=True):
+    """What serves the class; its load is the file's own, so many times as fast."""
+
+    speed: float = 1.0
 
 
 def show_replay() -> None:
@@ -49,7 +55,9 @@ def show_replay() -> None:
     n = len(workload.requests)
     said = ngettext("{n} request in {seconds} seconds.", "{n} requests in {seconds} seconds.", n)
     st.caption(said.format(n=n, seconds=significant(workload.seconds)))
-    _played(workload)
+    boxes = Boxes(Replay(), _KEY)
+    _choose(boxes)
+    boxes.answered(_played, workload)
 
 
 def replayed(workload: Workload, shape: str, speed: float) -> tuple[Arrival, ...]:
@@ -62,11 +70,11 @@ def replayed(workload: Workload, shape: str, speed: float) -> tuple[Arrival, ...
     return tuple(found)
 
 
-def _played(workload: Workload) -> None:
-    chosen, speed = _choose()
+def _played(workload: Workload, boxes: Boxes[Replay]) -> None:
+    chosen = boxes.chosen
     setup = Setup(
         chosen.shape, chosen.machine, Policy(chosen.policy, chosen.at_once, STEP_TOKENS, None),
-        replayed(workload, chosen.shape, speed),
+        replayed(workload, chosen.shape, chosen.speed),
     )  # fmt: skip
     found = simulated([setup], _KEY)
     if found is None:
@@ -90,11 +98,11 @@ def _played(workload: Workload) -> None:
         )
 
 
-def _choose() -> tuple[Chosen, float]:
+def _choose(boxes: Boxes[Replay]) -> None:
     """What serves the class, and how fast it is played."""
     with st.grid(3, min_column_width=200, gap="small"):
-        shape, machine = choose_model(Chosen().shape, _KEY), choose_machine(Chosen().machine, _KEY)
-        policy = choose_policy(_("Policy"), POLICY_NAMES[0], _KEY)
-        at_once = choose_whole(_("At once, at most"), 1, 256, 16, f"{_KEY}-at-once")
-        speed = float(st.number_input(_("Times as fast"), 0.1, 1000.0, 1.0, key=f"{_KEY}-speed"))
-    return Chosen(shape=shape, machine=machine, policy=policy, at_once=at_once), speed
+        boxes.model()
+        boxes.machine()
+        boxes.policy("policy", _("Policy"))
+        boxes.whole("at_once", _("At once, at most"), 1, 256)
+        boxes.decimal("speed", _("Times as fast"), 0.1, 1000.0)

@@ -17,6 +17,7 @@ from views.live_batch import show_live
 from views.quiet_lane import is_reserved, quiet_lane_controls
 from views.service_panels import first_tokens, gaps, show_cards
 from views.theme import current_theme
+from views.what_if_choice import Boxes
 from views.what_if_load import playback_of
 from views.what_if_service import Chosen, choose, played
 from views.words import _, ngettext
@@ -77,9 +78,15 @@ def _what_if() -> None:
     st.markdown(
         _("The engine's own scheduler on a virtual clock: another model, another machine, another load. Nobody waits.")
     )
-    chosen = choose(Chosen(policy="decode_first", chunk=512), "serving-what-if")
+    boxes = Boxes(Chosen(policy="decode_first", chunk=512), "serving-what-if")
+    choose(boxes)
+    boxes.answered(_what_if_answer)
+
+
+def _what_if_answer(boxes: Boxes[Chosen]) -> None:
+    chosen = boxes.chosen
     try:
-        found = played(chosen, "serving-what-if")
+        found = played(chosen, boxes.key)
     except BadLoad as no:
         st.error(told(str(no)))
         return

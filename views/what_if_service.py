@@ -17,7 +17,7 @@ from views.engine_words import told
 from views.shape_choice import NAMES
 from views.virtual_clock import Setup, simulated, worker
 from views.virtual_machines import clock_of, what_if_shape
-from views.what_if_choice import choose_machine, choose_model, choose_policy, choose_whole
+from views.what_if_choice import Boxes
 from views.what_if_load import (
     LENGTH_WORDS,
     PROCESS_WORDS,
@@ -87,34 +87,23 @@ def _report(setup: Setup, limits: Limits) -> ServiceReport:
     return service_report(found.runs, found.rows, window_ns=found.end_ns, limits=limits)
 
 
-def choose(asked: Chosen, key: str) -> Chosen:
+def choose(boxes: Boxes[Chosen]) -> None:
     """The form, at first as asked."""
-    lengths = [*LENGTH_WORDS, "fixed"]
     with st.grid(3, min_column_width=200, gap="small"):
-        policy = choose_policy(_("Policy"), asked.policy, key)
-        chunk = choose_whole(_("Prompt tokens a step (0: whole)"), 0, STEP_TOKENS, asked.chunk, f"{key}-chunk")
-        rate = float(st.number_input(_("Requests a second"), 0.01, 1000.0, asked.rate, key=f"{key}-rate"))
-        kind = st.selectbox(
-            _("Lengths"), lengths, lengths.index(asked.lengths), key=f"{key}-lengths",
-            format_func=lambda name: LENGTH_WORDS.get(name, _("fixed: all alike")),
+        boxes.policy("policy", _("Policy"))
+        boxes.whole("chunk", _("Prompt tokens a step (0: whole)"), 0, STEP_TOKENS)
+        boxes.decimal("rate", _("Requests a second"), 0.01, 1000.0)
+        boxes.one_of(
+            "lengths", _("Lengths"), [*LENGTH_WORDS, "fixed"],
+            lambda name: LENGTH_WORDS.get(name, _("fixed: all alike")),
         )  # fmt: skip
-        shape, machine = choose_model(asked.shape, key), choose_machine(asked.machine, key)
-    with st.expander(_("More"), key=f"{key}-more"), st.grid(3, min_column_width=170, gap="small"):
-        return Chosen(
-            shape=shape,
-            machine=machine,
-            policy=policy,
-            at_once=choose_whole(_("At once, at most"), 1, 256, asked.at_once, f"{key}-at-once"),
-            chunk=chunk,
-            process=st.selectbox(
-                _("Requests come"), PROCESSES, PROCESSES.index(asked.process), format_func=PROCESS_WORDS.__getitem__,
-                key=f"{key}-process",
-            ),
-            rate=rate,
-            requests=choose_whole(_("Requests"), 1, 2000, asked.requests, f"{key}-requests"),
-            lengths=msgspec.convert(kind, LengthsKey),
-            prompt_tokens=choose_whole(_("Fixed: prompt tokens"), 1, 100_000, asked.prompt_tokens, f"{key}-prompt"),
-            reply_tokens=choose_whole(_("Fixed: new tokens"), 1, 10_000, asked.reply_tokens, f"{key}-reply"),
-            load_seed=choose_whole(_("Seed"), 0, 9999, asked.load_seed, f"{key}-seed"),
-            limit_ms=choose_whole(_("First token wanted within (ms)"), 1, 600_000, asked.limit_ms, f"{key}-limit"),
-        )  # fmt: skip
+        boxes.model()
+        boxes.machine()
+    with st.expander(_("More"), key=f"{boxes.key}-more"), st.grid(3, min_column_width=170, gap="small"):
+        boxes.whole("at_once", _("At once, at most"), 1, 256)
+        boxes.one_of("process", _("Requests come"), PROCESSES, PROCESS_WORDS.__getitem__)
+        boxes.whole("requests", _("Requests"), 1, 2000)
+        boxes.whole("prompt_tokens", _("Fixed: prompt tokens"), 1, 100_000)
+        boxes.whole("reply_tokens", _("Fixed: new tokens"), 1, 10_000)
+        boxes.whole("load_seed", _("Seed"), 0, 9999)
+        boxes.whole("limit_ms", _("First token wanted within (ms)"), 1, 600_000)

@@ -19,7 +19,7 @@ from views.site import LAB
 from views.theme import current_theme
 from views.virtual_clock import simulated
 from views.virtual_machines import clock_of, what_if_shape
-from views.what_if_choice import asked_for, choose_machine, choose_model, choose_whole
+from views.what_if_choice import Boxes, asked_for
 from views.words import N_, Words, _
 
 NAME = "collision"
@@ -41,9 +41,15 @@ def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
 
 
 def _show_simulated(scene: Scene, settings: Mapping[str, str], key: str) -> None:
+    """The form, and what it leads to."""
+    boxes = Boxes(asked_for(settings, Chosen), key)
+    _choose(boxes)
+    boxes.answered(_answer, scene)
+
+
+def _answer(scene: Scene, boxes: Boxes[Chosen]) -> None:
     """What is published belongs to the lesson's own settings, whatever a visitor chooses afterwards."""
-    asked = asked_for(settings, Chosen)
-    chosen = _choose(asked, key)
+    asked, chosen, key = boxes.asked, boxes.chosen, boxes.key
     for one in dict.fromkeys((asked, chosen)):
         setups = one.setups()
         if (simulations := simulated(setups, f"{key}-{one.chunk}-{one.prompt_tokens}")) is None:
@@ -66,14 +72,13 @@ def _show_simulated(scene: Scene, settings: Mapping[str, str], key: str) -> None
 _SINCE = N_("ms since a few steps before the long prompt came")
 
 
-def _choose(asked: Chosen, key: str) -> Chosen:
+def _choose(boxes: Boxes[Chosen]) -> None:
     with st.grid(3, min_column_width=200, gap="small"):
-        chunk = choose_whole(_("Prompt tokens a step"), 16, 4096, asked.chunk, f"{key}-chunk")
-        prompt = choose_whole(_("Tokens of the long prompt"), 512, 32_768, asked.prompt_tokens, f"{key}-prompt")
-        decoders = choose_whole(_("Requests that decode"), 1, 16, asked.decoders, f"{key}-decoders")
-        shape = choose_model(asked.shape, key)
-        machine = choose_machine(asked.machine, key)
-    return Chosen(shape, machine, prompt, decoders, chunk)
+        boxes.whole("chunk", _("Prompt tokens a step"), 16, 4096)
+        boxes.whole("prompt_tokens", _("Tokens of the long prompt"), 512, 32_768)
+        boxes.whole("decoders", _("Requests that decode"), 1, 16)
+        boxes.model()
+        boxes.machine()
 
 
 def _linked(chosen: Chosen) -> dict[str, str]:

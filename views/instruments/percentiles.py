@@ -13,16 +13,22 @@ from views.instruments.frame import publish, show_drawn
 from views.scene import Scene
 from views.service_panels import first_tokens, gaps, results, show_cards
 from views.theme import current_theme
-from views.what_if_choice import asked_for
+from views.what_if_choice import Boxes, asked_for
 from views.what_if_service import Chosen, choose, played
 
 NAME = "percentiles"
 
 
 def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
+    """The form, and what it leads to."""
+    boxes = Boxes(asked_for(settings, Chosen), key)
+    choose(boxes)
+    boxes.answered(_answer, scene)
+
+
+def _answer(scene: Scene, boxes: Boxes[Chosen]) -> None:
     """What is published belongs to the lesson's own settings, whatever a visitor chooses afterwards."""
-    asked = asked_for(settings, Chosen)
-    chosen = choose(asked, key)
+    asked, chosen, key = boxes.asked, boxes.chosen, boxes.key
     try:
         found = base = played(asked, f"{key}-base")
         if base is not None and base[1].by_length:

@@ -21,16 +21,22 @@ from views.shape_choice import NAMES
 from views.theme import current_theme
 from views.virtual_clock import simulated
 from views.virtual_machines import clock_of, what_if_shape
-from views.what_if_choice import asked_for, choose_lengths, choose_machine, choose_model, choose_whole
+from views.what_if_choice import Boxes, asked_for
 from views.words import _
 
 NAME = "two-pools"
 
 
 def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
+    """The form, and what it leads to."""
+    boxes = Boxes(asked_for(settings, Chosen), key)
+    _choose(boxes)
+    boxes.answered(_answer, scene)
+
+
+def _answer(scene: Scene, boxes: Boxes[Chosen]) -> None:
     """What is published belongs to the lesson's own settings, whatever a visitor chooses afterwards."""
-    asked = asked_for(settings, Chosen)
-    chosen = _choose(asked, key)
+    asked, chosen, key = boxes.asked, boxes.chosen, boxes.key
     outcome = base = _outcome(asked, f"{key}-base")
     if base is not None:
         publish(scene, NAME, results(base))
@@ -67,24 +73,19 @@ def _outcome(chosen: Chosen, key: str) -> dict[Arrangement, Served] | None:
     return {arrangement: served([next(rest) for _setup in setups[arrangement]]) for arrangement in ARRANGEMENTS}
 
 
-def _choose(asked: Chosen, key: str) -> Chosen:
-    links = list(WAYS)
+def _choose(boxes: Boxes[Chosen]) -> None:
     with st.grid(3, min_column_width=200, gap="small"):
-        link = st.selectbox(_("Link"), links, links.index(asked.link), format_func=WAYS.__getitem__, key=f"{key}-link")
-        lengths = choose_lengths(asked.lengths, key)
-        rate = float(st.number_input(_("Requests a second"), 0.1, 1000.0, asked.rate, key=f"{key}-rate"))
-    with st.expander(_("More of the load and the machines"), key=f"{key}-more"), st.grid(3, min_column_width=170):
-        return Chosen(
-            shape=choose_model(asked.shape, key),
-            machine=choose_machine(asked.machine, key),
-            link=link,
-            lengths=lengths,
-            rate=rate,
-            requests=choose_whole(_("Requests"), 4, 200, asked.requests, f"{key}-requests"),
-            load_seed=choose_whole(_("Seed"), 0, 9999, asked.load_seed, f"{key}-seed"),
-            at_once=choose_whole(_("At once on a machine"), 1, 64, asked.at_once, f"{key}-at-once"),
-            chunk=choose_whole(_("Prompt tokens a step"), 16, 4096, asked.chunk, f"{key}-chunk"),
-        )
+        boxes.one_of("link", _("Link"), list(WAYS), WAYS.__getitem__)
+        boxes.lengths()
+        boxes.decimal("rate", _("Requests a second"), 0.1, 1000.0)
+    more = st.expander(_("More of the load and the machines"), key=f"{boxes.key}-more")
+    with more, st.grid(3, min_column_width=170):
+        boxes.model()
+        boxes.machine()
+        boxes.whole("requests", _("Requests"), 4, 200)
+        boxes.whole("load_seed", _("Seed"), 0, 9999)
+        boxes.whole("at_once", _("At once on a machine"), 1, 64)
+        boxes.whole("chunk", _("Prompt tokens a step"), 16, 4096)
 
 
 def _linked(chosen: Chosen) -> dict[str, str]:

@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from engine.account.record import Sampling
 from lessons.filters import significant
 from views import figure_style
+from views.cards import Card, show_cards
 from views.evidence import Evidence
 from views.figure_sharing import sharing_figure
 from views.figure_steps import steps_figure
@@ -120,12 +121,8 @@ def _cards(shared: Shared) -> None:
         (_("{n} at once, all").format(n=shared.n), found["all_rate"], _times(shared.gain)),
         (_("Each of {n}").format(n=shared.n), found["own_rate"], _share(shared.own_share)),
     ]
-    with st.grid(3, min_column_width=140, gap="small"):
-        for label, value, note in cards:
-            with st.container(border=True, height="stretch", gap="xsmall"):
-                st.markdown(f":small[{label}]")
-                st.metric(label, significant(value) if value is not None else " ", label_visibility="collapsed")
-                st.caption(note)
+    told = [(label, None if value is None else significant(value), note) for label, value, note in cards]
+    show_cards([Card(*one) for one in told], least_px=140)
 
 
 def _times(gain: float | None) -> str:

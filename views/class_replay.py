@@ -14,7 +14,7 @@ from views.figure_steps import MOST_ROWS, steps_figure
 from views.figure_style import show
 from views.open_file import MAX_MEGABYTES
 from views.safe_text import plain
-from views.service_panels import first_tokens, gaps, show_cards
+from views.service_panels import first_tokens, gaps, show_report
 from views.theme import current_theme
 from views.virtual_clock import Setup, simulated
 from views.virtual_machines import what_if_shape
@@ -84,7 +84,7 @@ def _played(workload: Workload, boxes: Boxes[Replay]) -> None:
     if not report.finished.n:
         st.warning(_("No request came to its end: {how}.").format(how=endings(report.endings)))
         return
-    show_cards(report, _KEY)
+    show_report(report)
     theme = current_theme()
     show(first_tokens(report, theme, evidence="simulated", how=chosen.how), key=f"{_KEY}-first")
     if (flow := gaps(report, theme, evidence="simulated", how=chosen.how)) is not None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Literal
 
 import streamlit as st
 
 from engine.account.record import Run
 from views.conditions import Condition, condition
+from views.how_made import how_made
 from views.safe_text import code_span
 from views.words import N_, Words, _
 
@@ -46,14 +48,15 @@ MEANINGS: Words[Evidence] = Words(
 )
 
 _ICONS: dict[Evidence, str] = {
-    "measured": ":material/timer:",
-    "recorded": ":material/history:",
-    "computed": ":material/calculate:",
-    "simulated": ":material/model_training:",
-    "instrumented": ":material/troubleshoot:",
-    "elsewhere": ":material/folder_open:",
-    "outside": ":material/public:",
+    "measured": "timer",
+    "recorded": "history",
+    "computed": "calculate",
+    "simulated": "model_training",
+    "instrumented": "troubleshoot",
+    "elsewhere": "folder_open",
+    "outside": "public",
 }
+"""Their names in the icon font that Streamlit serves."""
 
 
 def timing_evidence(run: Run, *, recorded: bool) -> Evidence:
@@ -83,8 +86,13 @@ def source_line(run: Run, *, recorded: bool) -> str:
 
 def evidence_row(kind: Evidence, how: str, *, key: str, found: Condition | None = None) -> None:
     """The label and the answer to "how was this number made?", on one line; `found` for the times of one run."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"evidence-{key}"):
-        st.badge(labelled(kind, found), icon=_ICONS[kind], color="gray")
-        with st.popover(_("How was this made?"), type="tertiary", key=f"how-{key}"):
-            said = [f"**{LABELS[kind].capitalize()}.** {MEANINGS[kind]}", found.meaning if found else "", how]
-            st.markdown("\n\n".join(filter(None, said)))
+    icon = f'<span class="ts-icon" aria-hidden="true" translate="no">{_ICONS[kind]}</span>'
+    badge = f'<span class="ts-badge">{icon} {escape(labelled(kind, found))}</span>'
+    asked = how_made(_("How was this made?"), how_told(kind, how, found), key)
+    st.html(f'<div class="ts-evidence">{badge}{asked}</div>')
+
+
+def how_told(kind: Evidence, how: str, found: Condition | None) -> str:
+    """Markdown: what the label means, whether it was taken alone, and how this number was made."""
+    said = [f"**{LABELS[kind].capitalize()}.** {MEANINGS[kind]}", found.meaning if found else "", how]
+    return "\n\n".join(filter(None, said))

@@ -47,7 +47,9 @@ def percentiles_figure(
     traces: list[dict[str, Any]] = []
     for place, panel in enumerate(panels, start=1):
         axes = {"xaxis": f"x{axis_number(place)}", "yaxis": f"y{axis_number(place)}"}
-        traces += [{**trace, **axes} for trace in _marks(panel, theme, legend=place == 1)]
+        traces += [
+            {**trace, **axes} for trace in (_marks(panel, theme), *(_legend(panel, theme) if place == 1 else ()))
+        ]
     means = [(place, panel.mean_ns / 1e6) for place, panel in enumerate(panels, start=1) if panel.mean_ns is not None]
     layout["shapes"] = [_mean_line(place, mean_ms, theme) for place, mean_ms in means]
     layout["annotations"] += [_mean_label(place, mean_ms, theme) for place, mean_ms in means]
@@ -62,22 +64,33 @@ def percentiles_figure(
     return Drawn(figure, title, _description(panels), evidence, how, percentile_table(panels), note)
 
 
-def _marks(panel: Panel, theme: Theme, *, legend: bool) -> Iterator[dict[str, Any]]:
-    """A line from the median to the worst of each row, and the marks on it."""
-    labels = [_("{label}<br>n = {n}").format(label=label, n=f"{values.n:,}") for label, values in panel.rows]
+def _marks(panel: Panel, theme: Theme) -> dict[str, Any]:
+    """A line from the median to the worst of each row with the marks on it; one trace, since each takes Plotly time."""
     colour = COLOURS[theme][panel.meaning]
-    rows = [values for _name, values in panel.rows]
-    yield {
-        "type": "scatter", "mode": "lines", "showlegend": False, "line": {"color": colour, "width": 2},
-        "x": [end for values in rows for end in (_ms(values.p50), _ms(values.max), None)],
-        "y": [end for label in labels for end in (label, label, None)], "hoverinfo": "skip",
+    words, symbols = zip(*((_MARK_WORDS[mark], symbol) for mark, symbol in MARKS), strict=True)
+    times = [[_ms(getattr(values, mark)) for mark, _symbol in MARKS] for _label, values in panel.rows]
+    n = len(panel.rows)
+    return {
+        "type": "scatter", "mode": "lines+markers", "showlegend": False, "line": {"color": colour, "width": 2},
+        "x": [x for row in times for x in (*row, None)],  # the line breaks off behind each row
+        "y": [y for row in panel.rows for y in (_row_label(row),) * (len(MARKS) + 1)],
+        "marker": {"symbol": [*symbols, "circle"] * n, "size": 10, "color": colour},
+        "customdata": [*words, ""] * n,
+        "hovertemplate": "%{customdata}: %{x:.1f} ms<extra></extra>",
     }  # fmt: skip
+
+
+def _row_label(row: tuple[str, Distribution]) -> str:
+    return _("{label}<br>n = {n}").format(label=row[0], n=f"{row[1].n:,}")
+
+
+def _legend(panel: Panel, theme: Theme) -> Iterator[dict[str, Any]]:
+    """A trace without a point for each kind of mark: what stands in the legend."""
     for mark, symbol in MARKS:
         yield {
-            "type": "scatter", "mode": "markers", "x": [_ms(getattr(values, mark)) for values in rows], "y": labels,
-            "name": _MARK_WORDS[mark], "legendgroup": mark, "showlegend": legend,
-            "marker": {"symbol": symbol, "size": 10, "color": colour},
-            "hovertemplate": _MARK_WORDS[mark] + ": %{x:.1f} ms<extra></extra>",
+            "type": "scatter", "mode": "markers", "x": [None], "y": [_row_label(panel.rows[0])],
+            "name": _MARK_WORDS[mark], "hoverinfo": "skip",
+            "marker": {"symbol": symbol, "size": 10, "color": COLOURS[theme][panel.meaning]},
         }  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from views.answer_key import right_answer
 from views.evidence import LABELS, source_line, timing_evidence
 from views.handout_style import STYLE
 from views.handout_svg import memory_svg, passes_svg
+from views.markdown_html import reader
 from views.metrics import readings
 from views.prose import filled
 from views.recorded_lesson import RecordedLesson
@@ -76,9 +77,7 @@ def _untold(blocks: Sequence[Block]) -> list[Block]:
 
 @cache
 def _markdown() -> MarkdownIt:
-    """CommonMark with tables and formulas; HTML in it is shown as text, and there are no pictures."""
-    reader = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
-    return reader.use(dollarmath_plugin, renderer=_formula)
+    return reader().use(dollarmath_plugin, renderer=_formula)
 
 
 def _formula(source: str, options: dict[str, bool]) -> str:

@@ -43,11 +43,13 @@ def look_anew() -> None:
 def own_tickets(rows: Sequence[BatchRow]) -> set[int]:
     """The engine's numbers of this visitor's requests in the table, on whichever page or tab they were started.
 
-    Each is looked up once, and forgotten when it has left the table: another engine process counts from 1 again.
+    Each is looked up once, and its number forgotten when it has left the table: another engine process counts from 1
+    again. What is known of runs that no page has in view any more goes, too: a session may see thousands.
     """
     links = [value for value in st.session_state.values() if isinstance(value, Link)]
     run_ids = {one for link in links for one in (link.run, link.other) if one} | set(run_limits.own_book().live)
-    known: dict[str, int | None] = st.session_state.setdefault(_TICKETS, {})
+    before: dict[str, int | None] = st.session_state.get(_TICKETS, {})
+    known = st.session_state[_TICKETS] = {run_id: before[run_id] for run_id in run_ids & set(before)}
     for run_id in run_ids - set(known):
         run = engine_calls.find_run(run_id).run
         known[run_id] = run.header.ticket if run is not None and run.end is None else None

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import streamlit as st
-
 from engine.account.metrics import Timings, timings
 from engine.account.record import Run
 from lessons.filters import milliseconds, significant
+from views.cards import Card, show_cards
 from views.conditions import Condition, condition
-from views.evidence import LABELS, MEANINGS, Evidence, labelled, source_line, timing_evidence
+from views.evidence import Evidence, how_told, labelled, source_line, timing_evidence
 from views.words import N_, _
 
 
@@ -44,21 +43,13 @@ def show_readings(
     told: Sequence[Reading], kind: Evidence, source: str, *, key: str, found: Condition | None = None
 ) -> None:
     """Draw numbers as cards, all of one evidence, one source (Markdown), and taken under one condition."""
-    with st.grid(4, min_column_width=150, gap="small", key=f"metrics-{key}"):
-        for reading in told:
-            _card(reading, kind, source, key, found)
+    show_cards([_card(reading, kind, source, found) for reading in told], key=f"metric-{key}", most=4)
 
 
-def _card(reading: Reading, kind: Evidence, source: str, key: str, found: Condition | None) -> None:
-    with st.container(border=True, height="stretch", gap="xsmall", key=f"metric-{key}-{reading.id}"):
-        # A metric cuts its own label short where it is too long; words above it wrap.
-        st.markdown(f":small[{reading.label}]")
-        st.metric(reading.label, reading.value if reading.value is not None else " ", label_visibility="collapsed")
-        n = _("n = {n}").format(n=reading.n) + " · " if reading.n else ""
-        st.caption(reading.reason if reading.value is None else f"{n}{labelled(kind, found)}")
-        with st.popover(_("How?"), type="tertiary", key=f"how-{key}-{reading.id}"):
-            said = [f"**{LABELS[kind].capitalize()}.** {MEANINGS[kind]}", found.meaning if found else "", reading.how]
-            st.markdown("\n\n".join([*filter(None, said), source]))
+def _card(reading: Reading, kind: Evidence, source: str, found: Condition | None) -> Card:
+    n = _("n = {n}").format(n=reading.n) + " · " if reading.n else ""
+    note = reading.reason if reading.value is None else f"{n}{labelled(kind, found)}"
+    return Card(reading.label, reading.value, note, f"{how_told(kind, reading.how, found)}\n\n{source}")
 
 
 def _waits(measured: Timings) -> list[Reading]:

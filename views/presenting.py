@@ -41,11 +41,11 @@ _TEXTS = (
     "[data-testid=stMarkdown], [data-testid=stHeading], [data-testid=stCaptionContainer], [data-testid=stMetric], "
     "[data-testid=stAlert], [data-testid=stExpander], [data-testid=stTabs], [data-testid=stForm], "
     "[data-testid=stButton], [data-testid=stPopover], [data-testid=stPageLink], [data-testid=stCode], "
-    "[data-testid=stBadge]"
+    "[data-testid=stHtml]"
 )
 _LOCKED = """
 <style>
-:is([data-testid=stForm], [data-testid=stButton], [data-testid=stPopover], [data-testid=stPageLink],
+:is([data-testid=stForm], [data-testid=stButton], [data-testid=stPopover], .ts-how, [data-testid=stPageLink],
   [data-testid=stExpander], [data-testid=stSelectbox], [data-testid=stSlider], [data-testid=stNumberInput],
   [data-testid=stRadio], [data-testid=stCheckbox], [data-testid=stDownloadButton]) { display: none; }
 </style>

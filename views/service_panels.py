@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from engine.account.distribution import Bucket
 from engine.account.service import ServiceReport
 from lessons.filters import milliseconds, significant
+from views.cards import Card, show_cards
 from views.evidence import Evidence
 from views.figure_percentiles import Panel, percentiles_figure
 from views.figure_style import Drawn
@@ -76,7 +75,7 @@ _HOW = N_(
 )
 
 
-def show_cards(report: ServiceReport, key: str) -> None:
+def show_report(report: ServiceReport) -> None:
     """The mean, beside what it hides; what is not known has no card."""
     found, worst, good = report.finished.latencies, report.starved, report.goodput
     limits = good.limits
@@ -92,14 +91,7 @@ def show_cards(report: ServiceReport, key: str) -> None:
         (_("Served well"), None if good.share is None else f"{good.share:.0%}", served),
         (_("Tokens a second of all"), _rate(report.throughput.output_tokens_per_s), _("the whole service")),
     ]
-    with st.grid(3, min_column_width=150, gap="small", key=f"{key}-cards"):
-        for label, value, note in cards:
-            if value is None:
-                continue
-            with st.container(border=True, height="stretch", gap="xsmall"):
-                st.markdown(f":small[{label}]")
-                st.metric(label, value, label_visibility="collapsed")
-                st.caption(note)
+    show_cards([Card(*one) for one in cards if one[1] is not None])
 
 
 def _ms(value: float | None) -> str | None:

@@ -15,7 +15,7 @@ from views.figure_steps import MOST_ROWS, steps_figure
 from views.figure_style import show
 from views.live_batch import show_live
 from views.quiet_lane import is_reserved, quiet_lane_controls
-from views.service_panels import first_tokens, gaps, show_cards
+from views.service_panels import first_tokens, gaps, show_report
 from views.theme import current_theme
 from views.what_if_choice import Boxes
 from views.what_if_load import playback_of
@@ -65,7 +65,7 @@ def _lately() -> None:
     st.caption(said.format(n=len(runs)) + (" " + _("How they ended: {how}.").format(how=ended) if ended else ""))
     if not report.finished.n:
         return
-    show_cards(report, "serving-lately")
+    show_report(report)
     how = _("The records of these runs, as the engine timed them. Runs of other programs are not among them.")
     theme = current_theme()
     show(first_tokens(report, theme, evidence="measured", how=how), key="serving-lately-first")
@@ -96,7 +96,7 @@ def _what_if_answer(boxes: Boxes[Chosen]) -> None:
     if not report.finished.n:
         st.warning(_("No request came to its end: {how}.").format(how=endings(report.endings)))
         return
-    show_cards(report, "serving-what-if")
+    show_report(report)
     theme, how = current_theme(), chosen.how
     show(first_tokens(report, theme, evidence="simulated", how=how), key="serving-what-if-first")
     if (flow := gaps(report, theme, evidence="simulated", how=how)) is not None:

@@ -1,8 +1,10 @@
-"""What the components of ours on a page were given."""
+"""What the components of ours on a page were given, and what our HTML on it says."""
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from typing import Any
 
 from streamlit.testing.v1 import AppTest
@@ -22,6 +24,25 @@ def flipbook(page: AppTest) -> dict[str, Any]:
 def charts(page: AppTest) -> list[dict[str, Any]]:
     """The data of each Plotly figure, in the page's order."""
     return _given(page, "twospeeds_chart")
+
+
+_CARD = re.compile(r'<dt>(.*?)</dt><dd class="ts-value">(.*?)</dd>(?:<dd>([^<]*)</dd>)?')
+
+
+def cards(page: AppTest) -> list[tuple[str, str, str]]:
+    """Label, value and small print of each number on a card, in the page's order; a blank value is empty."""
+    found = [one for element in page.html for one in _CARD.findall(element.value)]
+    return [(html.unescape(label), html.unescape(value).strip(), html.unescape(note)) for label, value, note in found]
+
+
+def card_values(page: AppTest) -> dict[str, str]:
+    """Label -> value of the numbers on cards."""
+    return {label: value for label, value, _note in cards(page)}
+
+
+def spoken(body: str) -> str:
+    """What a piece of HTML says; styles and scripts say nothing."""
+    return html.unescape(re.sub(r"<(style|script).*?</\1>|<[^>]*>", " ", body, flags=re.DOTALL))
 
 
 def _given(page: AppTest, component: str) -> list[dict[str, Any]]:

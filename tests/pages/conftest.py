@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,6 +18,7 @@ from engine.serve import wire
 from engine.serve.client import EngineRefused, EngineUnavailable
 from lessons import catalogue
 from tests.lessons.story_run import STORY, story_run
+from tests.pages.components import spoken
 from tests.views.test_figures import story_trace
 from views import engine_calls, method
 
@@ -157,5 +159,11 @@ def press(page: AppTest, label: str) -> AppTest:
 def words(page: AppTest) -> str:
     """Everything that the page says, in order."""
     leaves = [element for element in page.main if not hasattr(element, "children")]
-    texts = [getattr(element, name, None) for element in leaves for name in ("label", "value")]
+    texts = [text for element in leaves for text in _said(element)]
     return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _said(element: Any) -> list[Any]:
+    if element.type == "html":
+        return [spoken(element.value)]
+    return [getattr(element, name, None) for name in ("label", "value")]

@@ -6,7 +6,7 @@ import views.lab
 from engine.account.record import Sampling
 from engine.serve.client import EngineRefused
 from tests.lessons.story_run import REPLY, story_run
-from tests.pages.components import charts, flipbook
+from tests.pages.components import card_values, cards, charts, flipbook
 from tests.pages.conftest import checked, opened, press, words
 from views.evidence import LABELS
 from views.method import PACKAGES, _version_and_licence
@@ -29,18 +29,15 @@ def box(page, label: str):
 def test_the_lab_opens_with_a_recording_and_all_its_instruments(engine):
     page = lab()
     assert flipbook(page)["recording"] is not None and flipbook(page)["reveal"] is True
-    assert {metric.label for metric in page.metric} >= {
+    assert set(card_values(page)) >= {
         "Queue",
         "Time to first token",
         "Prompt tokens/s",
         "Output tokens/s",
     }
     assert len(charts(page)) == 2
-    assert all("recorded" in caption for caption in captions_under_metrics(page))
-
-
-def captions_under_metrics(page) -> list[str]:
-    return [caption.value for caption in page.caption if "n =" in caption.value]
+    counted = [note for _label, _value, note in cards(page) if "n =" in note]
+    assert counted and all("recorded" in note for note in counted)
 
 
 def test_every_setting_reaches_the_engine_and_stays_in_its_box(engine):
@@ -119,7 +116,7 @@ def test_the_lab_and_the_lesson_keep_their_own_runs(engine):
 def test_one_token_leaves_blanks_with_a_reason(engine):
     engine.next_run = story_run(reply=REPLY[:1])
     page = press(lab(), "Run it")
-    blank = {metric.label for metric in page.metric if not metric.value.strip()}
+    blank = {label for label, value in card_values(page).items() if not value}
     assert blank == {
         "Inter-token latency, p50",
         "Inter-token latency, p95",

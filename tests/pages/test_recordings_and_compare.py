@@ -15,7 +15,7 @@ from tests.engine.outside.seen import seen_run
 from tests.engine.serve.conftest import serving, until
 from tests.engine.serve.scripted import ScriptedEngine
 from tests.lessons.story_run import REPLY, story_run
-from tests.pages.components import flipbooks
+from tests.pages.components import card_values, flipbooks
 from tests.pages.conftest import checked, opened, press, words
 from views import engine_calls, outside_runs, recordings_found, recordings_own, visitor
 from views.attempt_store import AttemptStore
@@ -86,7 +86,7 @@ def test_a_run_is_opened_by_its_id_alone_and_only_its_owner_may_delete_it(link):
     assert "measured alone" in words(site) and not [one for one in site.button if "Delete" in one.label]
     (shared,) = [one.value for one in site.code if "run=" in one.value]
     assert shared.endswith(f"run={theirs}") and "Once" not in shared
-    assert any(metric.label == "Time to first token" and metric.value == "6.50 ms" for metric in site.metric)
+    assert card_values(site)["Time to first token"] == "6.50 ms"
 
 
 def test_ones_own_run_is_deleted_for_good(link):
@@ -113,7 +113,7 @@ def test_a_run_from_outside_shows_what_can_be_seen_and_leaves_the_rest_blank(lin
     site = page(RECORDINGS, run=keep(link, seen_run(), 9))
     said = words(site)
     assert "cannot be seen from outside an engine" in said and ", there was <b>a</b> fox." in said
-    values = {metric.label: metric.value for metric in site.metric}
+    values = card_values(site)
     assert values["Time to first token"] == "100 ms" and values["Time per output token"] == "10.0 ms"
     assert values["Tokens, in and out"] == "5 → 9"
     assert not flipbooks(site)

@@ -9,6 +9,7 @@ from engine.account.own_shape import Numbers, ShapeError
 from engine.account.own_shape import shape_of as described
 from lessons.filters import binary_bytes
 from lessons.named_shapes import SHAPE_KEYS, shape_of
+from tests.pages.components import card_values, cards
 from views.figure_kept import END, kept_figure, layers_figure
 from views.instruments.kept import LENGTHS, WAYS, compared, lengths, ways_table
 from views.palette import COLOURS
@@ -153,20 +154,20 @@ def drawn(settings: str = "{}") -> AppTest:
 
 def test_a_learner_moves_the_cursor_changes_the_model_and_places_a_model_of_their_own():
     app = drawn()
-    assert not app.exception and [one.value for one in app.metric][:3] == ["17 KiB", "384 KiB", "22.6 ×"]
+    assert not app.exception and [value for _label, value, _note in cards(app)][:3] == ["17 KiB", "384 KiB", "22.6 ×"]
     app.select_slider[0].set_value(8192).run()
-    assert [one.value for one in app.metric][:2] == ["8 MiB", "384 KiB"]
+    assert [value for _label, value, _note in cards(app)][:2] == ["8 MiB", "384 KiB"]
     app.selectbox[0].set_value("qwen27b").run()
-    assert [one.value for one in app.metric] == ["512 MiB", "144 MiB", "3.6 ×", "2.8 MiB"]
-    assert "The cache is larger" in [one.label for one in app.metric]
+    assert [value for _label, value, _note in cards(app)] == ["512 MiB", "144 MiB", "3.6 ×", "2.8 MiB"]
+    assert "The cache is larger" in card_values(app)
     app.selectbox[0].set_value("own").run()
-    assert app.metric[0].value == "4 GiB" and not app.exception
+    assert cards(app)[0][1] == "4 GiB" and not app.exception
     app.number_input(key="kept-own-kv_heads").set_value(5).run()
-    assert "cannot share" in app.warning[0].value and not app.metric
+    assert "cannot share" in app.warning[0].value and not cards(app)
 
 
 def test_a_link_brings_its_model_and_its_length():
     app = drawn('{"shape": "qwen4b", "positions": "100000"}')
-    assert app.metric[0].value == "3.1 GiB" and app.selectbox[0].value == "qwen4b"
+    assert cards(app)[0][1] == "3.1 GiB" and app.selectbox[0].value == "qwen4b"
     app = drawn('{"shape": "own", "own": "heads=8 kv_heads=1 full_layers=2", "positions": "10"}')
-    assert app.metric[0].value == "10 KiB", "2 layers x 2 x 1 head x 128 numbers x 2 bytes x 10 tokens"
+    assert cards(app)[0][1] == "10 KiB", "2 layers x 2 x 1 head x 128 numbers x 2 bytes x 10 tokens"

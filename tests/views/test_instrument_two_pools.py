@@ -82,13 +82,20 @@ def test_percentiles_differ_by_shape_on_one_axis_that_holds_them_all(theme):
     ]
     drawn = percentiles_figure(panels, theme, title="t", evidence="simulated", how="")
     figure = drawn.figure
-    marks = [trace for trace in figure.data if trace.mode == "markers"]
-    assert len({trace.marker.symbol for trace in marks}) == len(MARKS) == 4
-    assert {trace.marker.color for trace in marks} == {COLOURS[theme]["prefill"], COLOURS[theme]["decode"]}
-    assert [trace.name for trace in marks if trace.showlegend] == ["p50", "p90", "p99", "worst"]
+    legend = [trace for trace in figure.data if trace.showlegend is not False]
+    rows = [trace for trace in figure.data if trace.showlegend is False]
+    assert [trace.name for trace in legend] == ["p50", "p90", "p99", "worst"]
+    for trace in rows:
+        drawn_as = dict(zip(trace.customdata, trace.marker.symbol, strict=True))
+        assert {one.name: one.marker.symbol for one in legend} == {mark: drawn_as[mark] for mark in drawn_as if mark}
+        assert len({drawn_as[mark] for mark in drawn_as if mark}) == len(MARKS) == 4
+    assert [trace.marker.color for trace in rows] == [COLOURS[theme]["prefill"], COLOURS[theme]["decode"]]
+    assert rows[0].x[:5] == (20, 400, 400, 400, None) and rows[0].y[5].startswith("b"), (
+        "a row breaks off before the next"
+    )
     assert figure.layout.xaxis.range == figure.layout.xaxis2.range and figure.layout.xaxis.type == "log"
     low, high = (10**power for power in figure.layout.xaxis.range)
-    assert all(low <= x <= high for trace in marks for x in trace.x) and high >= 400
+    assert all(low <= x <= high for trace in rows for x in trace.x if x is not None) and high >= 400
     assert "mean 141 ms" in [note.text for note in figure.layout.annotations]
     assert drawn.table["of"] == ["a", "b", "a"], "groups without values are left out"
     assert drawn.table["max (ms)"] == [400, 50, 17] and drawn.table["n"] == [3, 1, 3]

@@ -7,6 +7,7 @@ from engine.account.presets import HARDWARE
 from engine.account.what_if import BATCHES, Asked, answer
 from lessons.instruments import INSTRUMENTS
 from lessons.named_shapes import shape_of
+from tests.pages.components import card_values
 from views.figure_shared_read import shared_read_figure
 from views.instruments.what_if import BITS, REQUESTS, cards
 from views.palette import COLOURS
@@ -81,13 +82,12 @@ def page(settings: str) -> None:
 def test_a_learner_changes_bits_and_batch_and_sees_the_floor_move():
     app = AppTest.from_function(page, args=("{}",), default_timeout=20).run()
     assert not app.exception
-    value = {one.label: one.value for one in app.metric}
-    assert value["Weights held"] == "53.8 GB"
+    assert card_values(app)["Weights held"] == "53.8 GB"
     app.selectbox(key="if-bits").set_value("4.5").run()
-    assert next(one.value for one in app.metric if one.label == "Weights held") == "15.1 GB"
+    assert card_values(app)["Weights held"] == "15.1 GB"
     app.number_input(key="if-batch").set_value(8).run()
-    cap = next(one for one in app.metric if one.label == "Tokens a second each, at most")
-    assert not app.exception and float(cap.value.replace(",", "")) > 100
+    cap = card_values(app)["Tokens a second each, at most"]
+    assert not app.exception and float(cap.replace(",", "")) > 100
 
 
 def test_a_link_brings_its_machine_its_bits_and_its_request():
@@ -95,4 +95,4 @@ def test_a_link_brings_its_machine_its_bits_and_its_request():
     app = AppTest.from_function(page, args=(settings,), default_timeout=20).run()
     assert app.selectbox[1].value == "rtx4090"
     assert {one.label: one.value for one in app.number_input}["Prompt tokens"] == 500
-    assert next(one.value for one in app.metric if one.label == "Weights held") == "4.21 GB"
+    assert card_values(app)["Weights held"] == "4.21 GB"

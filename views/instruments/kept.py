@@ -10,6 +10,7 @@ from engine.account import cost
 from engine.account.kv_ways import LATENT, POSITION_KEY, Kind, ways
 from engine.account.record import ModelShape
 from lessons.filters import binary_bytes
+from views.cards import Card, show_cards
 from views.evidence import evidence_row
 from views.figure_kept import END, kept_figure, layers_figure
 from views.figure_style import show as show_figure
@@ -37,7 +38,7 @@ def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     if choice is None:
         return
     positions = _choose_length(scene, settings, choice.shape, key)
-    _cards(choice.shape, positions, key)
+    _cards(choice.shape, positions)
     linked = {**choice.settings, "positions": str(positions)}
     theme = current_theme()
     show_drawn(kept_figure(choice.shape, positions, theme), name="kept", scene=scene, settings=linked, key=f"{key}-any")
@@ -72,15 +73,13 @@ def _choose_length(scene: Scene, settings: Mapping[str, str], shape: ModelShape,
     return int(st.select_slider(_("Tokens held"), stops, format_func=lambda n: f"{n:,}", key=kept))
 
 
-def _cards(shape: ModelShape, positions: int, key: str) -> None:
+def _cards(shape: ModelShape, positions: int) -> None:
     """The two sizes at this length, what their ratio is, and the windows apart."""
     cache, state = cost.kv_bytes(shape, positions), cost.recurrent_state_bytes(shape)
-    with st.grid(4, min_column_width=150, gap="small", key=f"{key}-cards"):
-        _card(_("KV cache"), binary_bytes(cache) if cache else None, _("this model keeps none"))
-        _card(_("State"), binary_bytes(state) if state else None, _("this model keeps none"))
-        _card(*compared(cache, state), _("there is only one of the two"))
-        window = cost.window_bytes(shape)
-        _card(_("Convolution windows, apart"), binary_bytes(window) if window else None, _("this model keeps none"))
+    sizes = [(_("KV cache"), cache), (_("State"), state), (_("Convolution windows, apart"), cost.window_bytes(shape))]
+    told = [_card(label, binary_bytes(size) if size else None, _("this model keeps none")) for label, size in sizes]
+    told.insert(2, _card(*compared(cache, state), _("there is only one of the two")))
+    show_cards(told, most=4)
 
 
 def compared(cache: int, state: int) -> tuple[str, str | None]:
@@ -95,12 +94,8 @@ def compared(cache: int, state: int) -> tuple[str, str | None]:
     return which, f"{times:,.1f} ×" if times < 100 else f"{times:,.0f} ×"
 
 
-def _card(label: str, value: str | None, reason: str) -> None:
-    with st.container(border=True, height="stretch", gap="xsmall"):
-        st.markdown(f":small[{label}]")
-        st.metric(label, value if value is not None else " ", label_visibility="collapsed")
-        if value is None:
-            st.caption(reason)
+def _card(label: str, value: str | None, reason: str) -> Card:
+    return Card(label, value, reason if value is None else "")
 
 
 def _ways(choice: Choice, positions: int, key: str) -> None:

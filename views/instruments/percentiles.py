@@ -11,7 +11,7 @@ from views import figure_style
 from views.engine_words import told
 from views.instruments.frame import publish, show_drawn
 from views.scene import Scene
-from views.service_panels import first_tokens, gaps, results, show_cards
+from views.service_panels import first_tokens, gaps, results, show_report
 from views.theme import current_theme
 from views.what_if_choice import Boxes, asked_for
 from views.what_if_service import Chosen, choose, played
@@ -40,7 +40,7 @@ def _answer(scene: Scene, boxes: Boxes[Chosen]) -> None:
         return
     if found is None or not found[1].finished.n:
         return
-    show_cards(found[1], key)
+    show_report(found[1])
     theme = current_theme()
     drawn = first_tokens(found[1], theme, evidence="simulated", how=chosen.how)
     show_drawn(drawn, NAME, scene, chosen.linked(), key)

@@ -10,6 +10,7 @@ from engine.account.presets import together
 from engine.account.step_time import Bound
 from engine.account.what_if import Answer, Asked, answer
 from lessons.filters import decimal_bytes, significant
+from views.cards import Card, show_cards
 from views.figure_shared_read import shared_read_figure
 from views.instruments.frame import show_drawn
 from views.scene import Scene
@@ -43,7 +44,7 @@ def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     prompt_tokens, new_tokens, batch = _choose_request(settings, key)
     hardware = together(hardware_of(machine), machines)
     asked = Asked(choice.shape, hardware, BITS[bits], prompt_tokens, new_tokens, batch)
-    _cards(asked, answer(asked), key)
+    show_cards([Card(*one) for one in cards(asked, answer(asked))])
     linked = {
         **choice.settings, "machine": machine, "machines": str(machines), "bits": bits,
         "tokens_in": str(prompt_tokens), "tokens_out": str(new_tokens), "batch": str(batch),
@@ -95,18 +96,8 @@ def _choose_request(settings: Mapping[str, str], key: str) -> tuple[int, int, in
     return typed[0], typed[1], typed[2]
 
 
-def _cards(asked: Asked, found: Answer, key: str) -> None:
-    """The sizes and the floors, each with what it says in a line of small print."""
-    with st.grid(3, min_column_width=150, gap="small", key=f"{key}-cards"):
-        for label, value, note in cards(asked, found):
-            with st.container(border=True, height="stretch", gap="xsmall"):
-                st.markdown(f":small[{label}]")
-                st.metric(label, value, label_visibility="collapsed")
-                st.caption(note)
-
-
 def cards(asked: Asked, found: Answer) -> list[tuple[str, str, str]]:
-    """Label, value and small print of each card."""
+    """The sizes and the floors: label, value and small print of each card."""
     n = found.decode.batch
     fits = _("{left} of {all} are left").format(
         left=decimal_bytes(found.memory_left), all=decimal_bytes(asked.hardware.memory_bytes)

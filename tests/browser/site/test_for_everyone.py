@@ -2,6 +2,7 @@
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 
 from lessons import catalogue
 from tests.browser.site.conftest import settled
@@ -58,3 +59,19 @@ def test_axe_finds_nothing_of_ours_light_or_dark(page, app, path):
         page.wait_for_function("window.__flipbook !== undefined")
     found = faults_light_and_dark(page)
     assert not found, "\n".join(found)
+
+
+def test_how_a_number_was_made_opens_by_keyboard_shuts_by_escape_and_can_be_read(page, app):
+    visit(page, app.url + "/lab")
+    asked = page.get_by_role("button", name="How? Queue")
+    told = page.locator(".ts-how", has=asked).locator("[popover]")
+    asked.focus()
+    page.keyboard.press("Enter")
+    expect(told).to_be_visible()
+    expect(told).to_contain_text("From the request's arrival at the engine to the start of its first pass.")
+    assert told.evaluate("one => one.getBoundingClientRect().right <= innerWidth")
+    found = faults_light_and_dark(page)
+    assert not found, "\n".join(found)
+    page.keyboard.press("Escape")
+    expect(told).to_be_hidden()
+    assert asked.evaluate("one => one === document.activeElement"), "whoever reads on by keyboard stays where they were"

@@ -64,7 +64,7 @@ def new_run(page: Page) -> Iterator[None]:
 def wait_for_end(page: Page) -> None:
     """Until the run in view has ended and the figures under it have been drawn."""
     page.wait_for_function("window.__flipbook?.isOver === true")
-    expect(page.get_by_test_id("stMetric").first).to_be_visible()
+    expect(page.locator("[data-testid=stMetric], .ts-cards").first).to_be_visible()
     settled(page)
 
 

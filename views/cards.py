@@ -1,0 +1,40 @@
+"""Numbers side by side as cards: what each is, its value, a line of small print, and perhaps how it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+import streamlit as st
+
+from views.how_made import how_made
+from views.words import _
+
+
+@dataclass(frozen=True)
+class Card:
+    """One number. `value` is None where there is nothing to say; then its place stays blank."""
+
+    label: str
+    value: str | None
+    note: str = ""
+    how: str = ""
+    """Markdown."""
+
+
+def show_cards(cards: Sequence[Card], *, key: str = "", most: int = 3, least_px: int = 150) -> None:
+    """Draw them as one piece of HTML, at most so many in a row and none narrower than that."""
+    style = f"--ts-most: {most}; --ts-least: {least_px}px"
+    drawn = "".join(_card(card, f"{key}-{place}") for place, card in enumerate(cards))
+    st.html(f'<dl class="ts-cards" style="{style}">{drawn}</dl>')
+
+
+def _card(card: Card, key: str) -> str:
+    parts = [
+        f"<dt>{escape(card.label)}</dt>",
+        f'<dd class="ts-value">{escape(card.value or "") or "&nbsp;"}</dd>',
+        f"<dd>{escape(card.note)}</dd>" if card.note else "",
+        f"<dd>{how_made(_('How?'), card.how, key, card.label)}</dd>" if card.how else "",
+    ]
+    return f"<div>{''.join(parts)}</div>"

@@ -80,7 +80,7 @@ def _answer(scene: Scene, boxes: Boxes[Chosen]) -> None:
     clock = clock_of(what_if_shape(chosen.shape), chosen.machine)
     drawn = steps_figure(
         both, current_theme(), own=[chosen.mine], evidence="simulated",
-        how=_("{model} on {machine}. {how}.").format(
+        how=_("{model} on {machine}, {how}.").format(
             model=NAMES[chosen.shape], machine=clock.name, how=told(clock.how)
         ),
         title=_("The same requests under two policies"),

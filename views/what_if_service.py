@@ -64,7 +64,7 @@ class Chosen(msgspec.Struct, frozen=True):
     def how(self) -> str:
         """How the times are made."""
         clock = clock_of(what_if_shape(self.shape), self.machine)
-        return _("{model} on {machine}. {how}.").format(
+        return _("{model} on {machine}, {how}.").format(
             model=NAMES[self.shape], machine=clock.name, how=told(clock.how)
         )
 

@@ -58,7 +58,7 @@ def _answer(scene: Scene, boxes: Boxes[Chosen]) -> None:
         if one == asked:
             publish(scene, NAME, results(scenes, one.chunk))
     clock = clock_of(what_if_shape(chosen.shape), chosen.machine)
-    how = _("{model} on {machine}. {how}.").format(model=NAMES[chosen.shape], machine=clock.name, how=told(clock.how))
+    how = _("{model} on {machine}, {how}.").format(model=NAMES[chosen.shape], machine=clock.name, how=told(clock.how))
     theme = current_theme()
     pair = [close_up(of_chunk(scenes, chunk)) for chunk in (None, chosen.chunk)]
     drawn = steps_figure(

@@ -48,7 +48,7 @@ def _answer(scene: Scene, boxes: Boxes[Chosen]) -> None:
     theme, shape = current_theme(), what_if_shape(chosen.shape)
     clock = clock_of(shape, chosen.machine)
     link = link_of(chosen.link)
-    how = _("{model} on two machines, {machine}. {how}. Link: {link} ({source}, {dated}).").format(
+    how = _("{model} on two machines, {machine}, {how}. Link: {link} ({source}, {dated}).").format(
         model=NAMES[chosen.shape], machine=clock.name, how=told(clock.how), link=link.name, source=link.source,
         dated=link.dated,
     )  # fmt: skip

@@ -151,20 +151,45 @@ def _height(playbacks: Sequence[Playback]) -> int:
 def _blocks(
     one: Playback, theme: Theme, own: Collection[int], *, edge_px: float, legend: bool
 ) -> Iterator[dict[str, Any]]:
-    shown = set(_shown(one))
-    found = [part for part in stretches(one, merged=not edge_px) if part.ticket in shown]
+    found = stretches(one, merged=not edge_px)
     for doing in DOINGS:
-        parts = [part for part in found if part.doing == doing]
+        parts = _shown_parts(one, found, doing)
+        marker = _marker(doing, theme, edge_px)
+        hatched = doing == "decode" and edge_px > 0
         yield {
-            "type": "bar", "name": _NAMES[doing], "legendgroup": doing, "showlegend": legend, "orientation": "h",
-            "base": [part.start_ns / 1e6 for part in parts],
-            "x": [(part.end_ns - part.start_ns) / 1e6 for part in parts],
-            "y": [row_label(part.ticket, own) for part in parts],
-            "width": 0.22 if doing == "waits" else 0.82,
-            "marker": _marker(doing, theme, edge_px),
+            **_bars(parts, own, 0.22 if doing == "waits" else 0.82), "name": _NAMES[doing],
+            "showlegend": legend and not hatched,
+            "marker": marker if not hatched else marker | {"pattern": None},
             "customdata": [[part.ticket, part.n_steps, part.n_tokens, told(part.reason)] for part in parts],
             "hovertemplate": _HOVER[doing] + "<extra></extra>",
         }  # fmt: skip
+        if hatched:
+            yield _hatch(_shown_parts(one, stretches(one, merged=True), doing), theme, own)
+            if legend:  # a bar without a length, which looks as both together do
+                yield {**_bars(parts[:1], own, 0), "x": [None], "name": _NAMES[doing], "marker": marker}
+
+
+def _shown_parts(one: Playback, found: Iterable[Stretch], doing: Doing) -> list[Stretch]:
+    shown = set(_shown(one))
+    return [part for part in found if part.doing == doing and part.ticket in shown]
+
+
+def _bars(parts: Sequence[Stretch], own: Collection[int], width: float) -> dict[str, Any]:
+    return {
+        "type": "bar", "orientation": "h", "width": width,
+        "base": [part.start_ns / 1e6 for part in parts],
+        "x": [(part.end_ns - part.start_ns) / 1e6 for part in parts],
+        "y": [row_label(part.ticket, own) for part in parts],
+    }  # fmt: skip
+
+
+def _hatch(joined: Sequence[Stretch], theme: Theme, own: Collection[int]) -> dict[str, Any]:
+    """The second sign of decode, over neighbouring parts at once: hundreds of hatched bars take Plotly twice as long as
+    plain ones. Between the parts its lines have the colour of the ground.
+    """
+    pattern = {**phase_pattern("decode"), "fgcolor": ON_COLOUR[theme], "fgopacity": 0.5}
+    marker = {"color": "rgba(0,0,0,0)", "line": {"width": 0}, "pattern": pattern}
+    return {**_bars(joined, own, 0.82), "name": "", "showlegend": False, "hoverinfo": "skip", "marker": marker}
 
 
 def _marker(doing: Doing, theme: Theme, edge_px: float) -> dict[str, Any]:

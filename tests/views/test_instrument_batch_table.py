@@ -59,17 +59,29 @@ def test_neighbours_that_do_the_same_become_one_where_there_are_too_many():
     assert [len(one.x) for one in blocks] == [3, 1] and [one.marker.line.width for one in blocks] == [1, 0]
 
 
+def test_decodes_of_their_own_are_hatched_together_and_the_legend_shows_both():
+    """A pattern on each of hundreds of bars took Plotly half of its time."""
+    figure = steps_figure([SCENE], "light", own=(), evidence="measured", how="", title="").figure
+    parts, hatch, legend = (trace for trace in figure.data if trace.name in ("decode", ""))
+    assert not parts.showlegend and parts.marker.pattern.shape is None
+    assert list(hatch.base) == [5, 12] and list(hatch.x) == [7, 2], "over the two of the first request, and the other's"
+    assert hatch.marker.color == "rgba(0,0,0,0)" and hatch.hoverinfo == "skip" and not hatch.showlegend
+    assert (legend.marker.color, legend.marker.pattern.shape) == (parts.marker.color, hatch.marker.pattern.shape)
+    assert legend.x == (None,) and set(legend.y) <= set(figure.layout.yaxis.categoryarray)
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_figure_is_to_scale_with_colour_and_pattern_and_the_own_row_in_words(theme):
     drawn = steps_figure([SCENE], theme, own={2}, evidence="measured", how="", title="")
-    blocks = {trace.name: trace for trace in drawn.figure.data}
+    blocks = {trace.name: trace for trace in reversed(drawn.figure.data)}
+    legend = {trace.name: trace for trace in drawn.figure.data if trace.showlegend is not False}
     assert list(blocks["prefill"].base) == [0, 7] and list(blocks["prefill"].x) == [5, 5]
     assert list(blocks["waits"].base) == [4] and list(blocks["waits"].x) == [3]
     for phase in ("prefill", "decode"):
-        assert blocks[phase].marker.color == COLOURS[theme][phase]
-        assert blocks[phase].marker.pattern.shape == PATTERNS[phase]
+        assert blocks[phase].marker.color == legend[phase].marker.color == COLOURS[theme][phase]
+        assert legend[phase].marker.pattern.shape == PATTERNS[phase]
     assert blocks["waits"].width < blocks["decode"].width, "waiting is told apart by its height as well"
-    assert drawn.figure.layout.showlegend and all(trace.showlegend for trace in drawn.figure.data)
+    assert drawn.figure.layout.showlegend and list(legend) == ["waits", "prefill", "decode"]
     low, high = drawn.figure.layout.xaxis.range
     assert low == 0 and 14 < high < 15
     axis = drawn.figure.layout.yaxis
@@ -83,7 +95,8 @@ def test_two_playbacks_share_one_clock_and_one_legend():
     )
     figure = steps_figure([SCENE, longer], "light", own=(), evidence="simulated", how="", title="").figure
     assert figure.layout.xaxis.range == figure.layout.xaxis2.range and figure.layout.xaxis.range[1] > 40
-    assert [trace.showlegend for trace in figure.data] == [True] * 3 + [False] * 3
+    legend = [(trace.name, trace.xaxis) for trace in figure.data if trace.showlegend is not False]
+    assert legend == [("waits", "x"), ("prefill", "x"), ("decode", "x")]
     assert [note.text for note in figure.layout.annotations] == ["small", "long"]
 
 

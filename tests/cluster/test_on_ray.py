@@ -92,13 +92,17 @@ def test_two_pools_write_what_one_engine_writes_and_the_record_has_the_bytes(cli
         assert tokens(run) == tokens(expected)
         assert [one.candidates for one in run.emissions] == [one.candidates for one in expected.emissions]
         (moved,) = [event for event in run.events if isinstance(event, Transferred)]
-        n, shape = len(run.header.prompt_tokens), run.header.model
+        shape = run.header.model
+        # On a machine that is busy Ray may lose an engine; then what is known by then moves, and not the prompt alone.
+        known = [event.tokens for event in run.events[: moved.index] if isinstance(event, Continued)]
+        n = len(run.header.prompt_tokens) + (known[-1] if known else 0)
         assert (moved.sender.split("/")[0], moved.receiver.split("/")[0]) == ("prefill", "decode")
-        assert moved.kv_bytes == cost.kv_bytes(shape, n)
+        assert (moved.positions, moved.kv_bytes) == (n, cost.kv_bytes(shape, n))
         assert moved.state_bytes == cost.recurrent_state_bytes(shape)
         assert moved.window_bytes == cost.window_bytes(shape)
-        first, second = run.passes[:2]
-        assert first.end_ns == moved.start_ns < moved.at_ns - moved.fetch_ns < moved.at_ns < second.start_ns
+        before = [one for one in run.passes if one.index < moved.index][-1]
+        after = next(one for one in run.passes if one.index > moved.index)
+        assert before.end_ns == moved.start_ns < moved.at_ns - moved.fetch_ns < moved.at_ns < after.start_ns
 
 
 def test_the_openai_client_streams_through_it(client, alone):

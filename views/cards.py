@@ -24,7 +24,9 @@ class Card:
 
 
 def show_cards(cards: Sequence[Card], *, key: str = "", most: int = 3, least_px: int = 150) -> None:
-    """Draw them as one piece of HTML, at most so many in a row and none narrower than that."""
+    """Draw them as one piece of HTML, at most `most` in a row and none narrower than `least_px`. Where they say how
+    they were made, `key` must be unlike any other on the page.
+    """
     style = f"--ts-most: {most}; --ts-least: {least_px}px"
     drawn = "".join(_card(card, f"{key}-{place}") for place, card in enumerate(cards))
     st.html(f'<dl class="ts-cards" style="{style}">{drawn}</dl>')

@@ -46,7 +46,8 @@ class Stretch(NamedTuple):
 
 def stretches(one: Playback, *, merged: bool) -> list[Stretch]:
     """Everything that each request did and waited for, in order of time within a request."""
-    return [part for ticket in one.arrivals for part in _joined(_of_ticket(one, ticket), merged)]
+    parts = [part for ticket in one.arrivals for part in _of_ticket(one, ticket)]
+    return list(_joined(parts)) if merged else parts
 
 
 def _of_ticket(one: Playback, ticket: int) -> Iterator[Stretch]:
@@ -64,10 +65,11 @@ def _of_ticket(one: Playback, ticket: int) -> Iterator[Stretch]:
         since, reason, begun = row.end_ns, "", True
 
 
-def _joined(parts: Iterable[Stretch], merged: bool) -> Iterator[Stretch]:
-    for doing, same in groupby(parts, lambda part: part.doing):
+def _joined(parts: Iterable[Stretch]) -> Iterator[Stretch]:
+    """Neighbours of one request that do the same become one; waits have reasons of their own."""
+    for (_ticket, doing), same in groupby(parts, lambda part: (part.ticket, part.doing)):
         group = list(same)
-        if doing == "waits" or not merged:
+        if doing == "waits":
             yield from group
             continue
         tokens, steps = sum(part.n_tokens for part in group), sum(part.n_steps for part in group)
@@ -164,7 +166,7 @@ def _blocks(
             "hovertemplate": _HOVER[doing] + "<extra></extra>",
         }  # fmt: skip
         if hatched:
-            yield _hatch(_shown_parts(one, stretches(one, merged=True), doing), theme, own)
+            yield _hatch(_shown_parts(one, _joined(found), doing), theme, own)
             if legend:  # a bar without a length, which looks as both together do
                 yield {**_bars(parts[:1], own, 0), "x": [None], "name": _NAMES[doing], "marker": marker}
 

@@ -34,7 +34,7 @@ class Boxes(Generic[_T]):
     """A box for each field of a struct of choices that has one, known by the field's name, at first as asked.
 
     What is chosen is answered by a fragment of its own, so that a change draws the answer and leaves the boxes alone:
-    with a dozen of them that is half the wait, and what somebody types in the next one meanwhile is not lost.
+    there are a dozen of them, and what somebody types in the next one meanwhile is not lost.
     """
 
     asked: _T

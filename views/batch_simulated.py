@@ -14,6 +14,7 @@ from lessons.filters import milliseconds, significant
 from lessons.playback import Playback
 from views.engine_words import told
 from views.figure_steps import steps_figure
+from views.figure_style import made
 from views.instruments.frame import publish, show_drawn
 from views.scene import Scene
 from views.shape_choice import NAMES
@@ -76,7 +77,6 @@ def _answer(scene: Scene, boxes: Boxes[Chosen]) -> None:
     both = base if chosen == asked else _played(chosen, key)
     if both is None:
         return
-    _cards(both, chosen.mine)
     clock = clock_of(what_if_shape(chosen.shape), chosen.machine)
     drawn = steps_figure(
         both, current_theme(), own=[chosen.mine], evidence="simulated",
@@ -85,6 +85,8 @@ def _answer(scene: Scene, boxes: Boxes[Chosen]) -> None:
         ),
         title=_("The same requests under two policies"),
     )  # fmt: skip
+    made(drawn)
+    _cards(both, chosen.mine)
     show_drawn(drawn, NAME, scene, chosen.linked(), key)
 
 

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from views.served_files import plotly_url
@@ -29,16 +28,16 @@ def _component() -> Callable[..., Any]:
     )
 
 
-def chart(figure: go.Figure, *, key: str, description: str) -> None:
+def chart(source: str, *, key: str, description: str) -> None:
     """Draw a figure as wide as its place and as high as its layout says.
 
     Args:
-        figure: with its height in the layout.
+        source: the figure as Plotly's JSON, with its height in the layout.
         key: Streamlit's key; the picture keeps its place under it.
         description: what it shows, for whoever cannot see it.
     """
     data = {
-        "figure": figure.to_json(),
+        "figure": source,
         "description": description,
         "library": plotly_url(),
         "labels": {"load_failed": _("The picture could not be loaded. Reload the page to try again.")},

@@ -12,7 +12,6 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -21,6 +20,7 @@ from lessons.questions import Answer, Question
 from views.chart import chart
 from views.class_votes import Tally
 from views.figure_style import FAINT, TEXT, styled
+from views.numbers_table import numbers_table
 from views.palette import BACKGROUND, Theme
 from views.words import _, ngettext
 
@@ -95,20 +95,23 @@ def votes_figure(rows: list[Row], theme: Theme, *, large: bool) -> go.Figure:
 
 def show_votes(rows: list[Row], tally: Tally, theme: Theme, *, large: bool, key: str) -> None:
     """The figure, how many changed their mind, and the numbers as a table."""
-    chart(votes_figure(rows, theme, large=large), key=f"votes-{key}", description=_described(rows))
+    chart(votes_figure(rows, theme, large=large).to_json(), key=f"votes-{key}", description=_described(rows))
     for line in (_shift(tally), _verdict(rows)):
         if line:
             st.markdown(line)
     st.caption(_("Counted from the votes of this class on this server; no vote is shown by person."))
-    with st.expander(_("The numbers as a table"), key=f"votes-table-{key}"):
-        table: dict[str, list[object]] = {
-            _("answer"): [row.label for row in rows],
-            _("first vote"): [row.first for row in rows],
-            _("second vote"): [row.second for row in rows],
-        }
-        if any(row.right is not None for row in rows):
-            table[_("right")] = ["✓" if row.right else "" for row in rows]
-        st.dataframe(pd.DataFrame(table), hide_index=True, width="stretch")
+    numbers_table(_votes_table(rows), key=f"votes-{key}")
+
+
+def _votes_table(rows: list[Row]) -> dict[str, list[object]]:
+    table: dict[str, list[object]] = {
+        _("answer"): [row.label for row in rows],
+        _("first vote"): [row.first for row in rows],
+        _("second vote"): [row.second for row in rows],
+    }
+    if any(row.right is not None for row in rows):
+        table[_("right")] = ["✓" if row.right else "" for row in rows]
+    return table
 
 
 def _is(question: Question, answer: Answer, right: Value) -> bool:

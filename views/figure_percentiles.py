@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import ceil, floor, log10
 from typing import Any, NamedTuple
 
@@ -16,8 +16,9 @@ from views.palette import COLOURS, Meaning, Theme
 from views.words import N_, Words, _
 
 ROW_PX = 40
-MARKS = (("p50", "circle"), ("p90", "diamond"), ("p99", "square"), ("max", "x"))
-"""Which values are marked, each with a shape of its own."""
+TOP_PX = 78
+MARKS = (("p50", "circle", "●"), ("p90", "diamond", "◆"), ("p99", "square", "■"), ("max", "x", "✕"))
+"""Which values are marked, each with a shape of its own: its name at Plotly, and the same as a letter."""
 
 
 class Panel(NamedTuple):
@@ -37,41 +38,31 @@ def percentiles_figure(
     panels = [panel._replace(rows=[row for row in panel.rows if row[1].n]) for panel in panels]
     panels = [panel for panel in panels if panel.rows]
     sizes = [ROW_PX * len(panel.rows) + 16 for panel in panels]
-    height = 122 + sum(size + 84 for size in sizes)
+    height = TOP_PX + 24 + sum(size + 84 for size in sizes)
     low, high = _decades(panels)
     x = {"type": "log", "range": [low - 0.06, high + 0.06], "dtick": 1}
     y = {"autorange": "reversed", "showgrid": False}
     stacked = [Stacked(panel.title, size, dict(x), y) for panel, size in zip(panels, sizes, strict=True)]
     stacked[-1].x["title"] = {"text": _("ms")}
     layout = panels_layout(stacked, min(0.4, 100 / height), theme, title_shift=15)
-    traces: list[dict[str, Any]] = []
-    for place, panel in enumerate(panels, start=1):
-        axes = {"xaxis": f"x{axis_number(place)}", "yaxis": f"y{axis_number(place)}"}
-        traces += [
-            {**trace, **axes} for trace in (_marks(panel, theme), *(_legend(panel, theme) if place == 1 else ()))
-        ]
+    traces = [_marks(panel, axis_number(place), theme) for place, panel in enumerate(panels, start=1)]
     means = [(place, panel.mean_ns / 1e6) for place, panel in enumerate(panels, start=1) if panel.mean_ns is not None]
     layout["shapes"] = [_mean_line(place, mean_ms, theme) for place, mean_ms in means]
-    layout["annotations"] += [_mean_label(place, mean_ms, theme) for place, mean_ms in means]
-    layout |= {
-        "showlegend": True, "margin": {"t": 98},  # on a phone the legend takes two lines
-        "legend": {
-            "orientation": "h", "x": 0, "xref": "container", "y": 1, "yref": "container", "yanchor": "top",
-            "itemclick": False, "font": {"size": 13},
-        },
-    }  # fmt: skip
+    layout["annotations"] += [_legend(), *(_mean_label(place, mean_ms, theme) for place, mean_ms in means)]
+    layout["margin"] = {"t": TOP_PX}
     figure = whole_figure(traces, layout, theme, height)
     return Drawn(figure, title, _description(panels), evidence, how, percentile_table(panels), note)
 
 
-def _marks(panel: Panel, theme: Theme) -> dict[str, Any]:
+def _marks(panel: Panel, number: str, theme: Theme) -> dict[str, Any]:
     """A line from the median to the worst of each row with the marks on it; one trace, since each takes Plotly time."""
     colour = COLOURS[theme][panel.meaning]
-    words, symbols = zip(*((_MARK_WORDS[mark], symbol) for mark, symbol in MARKS), strict=True)
-    times = [[_ms(getattr(values, mark)) for mark, _symbol in MARKS] for _label, values in panel.rows]
+    words, symbols = zip(*((_MARK_WORDS[mark], symbol) for mark, symbol, _sign in MARKS), strict=True)
+    times = [[_ms(getattr(values, mark)) for mark, _symbol, _sign in MARKS] for _label, values in panel.rows]
     n = len(panel.rows)
     return {
-        "type": "scatter", "mode": "lines+markers", "showlegend": False, "line": {"color": colour, "width": 2},
+        "type": "scatter", "mode": "lines+markers", "xaxis": f"x{number}", "yaxis": f"y{number}",
+        "line": {"color": colour, "width": 2},
         "x": [x for row in times for x in (*row, None)],  # the line breaks off behind each row
         "y": [y for row in panel.rows for y in (_row_label(row),) * (len(MARKS) + 1)],
         "marker": {"symbol": [*symbols, "circle"] * n, "size": 10, "color": colour},
@@ -84,14 +75,13 @@ def _row_label(row: tuple[str, Distribution]) -> str:
     return _("{label}<br>n = {n}").format(label=row[0], n=f"{row[1].n:,}")
 
 
-def _legend(panel: Panel, theme: Theme) -> Iterator[dict[str, Any]]:
-    """A trace without a point for each kind of mark: what stands in the legend."""
-    for mark, symbol in MARKS:
-        yield {
-            "type": "scatter", "mode": "markers", "x": [None], "y": [_row_label(panel.rows[0])],
-            "name": _MARK_WORDS[mark], "hoverinfo": "skip",
-            "marker": {"symbol": symbol, "size": 10, "color": COLOURS[theme][panel.meaning]},
-        }  # fmt: skip
+def _legend() -> dict[str, Any]:
+    """What the marks say, in one line above all; Plotly's own legend takes as long to draw as the panels."""
+    return {
+        "text": "   ".join(f"{sign} {_MARK_WORDS[mark]}" for mark, _symbol, sign in MARKS), "font": {"size": 14},
+        "x": 0, "xref": "paper", "xanchor": "left", "y": 1, "yref": "paper", "yanchor": "bottom",
+        "yshift": TOP_PX - 30, "showarrow": False,
+    }  # fmt: skip
 
 
 def _mean_line(place: int, mean_ms: float, theme: Theme) -> dict[str, Any]:

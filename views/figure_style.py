@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
-import pandas as pd
 import plotly.graph_objects as go
 import plotly.io as pio
 import streamlit as st
@@ -20,9 +19,9 @@ from views.chart import chart
 from views.conditions import Condition
 from views.evidence import Evidence, evidence_row
 from views.figure_margins import with_room
+from views.numbers_table import numbers_table
 from views.palette import Theme
 from views.staged_figure import staged
-from views.words import _
 
 TEXT: dict[Theme, str] = {"light": "#0f172a", "dark": "#e8ecf8"}
 FAINT: dict[Theme, str] = {"light": "#475569", "dark": "#a8b3cf"}
@@ -57,6 +56,11 @@ class Drawn:
     """A line under the figure that belongs to reading it."""
     found: Condition | None = None
     """Whether its times were taken alone or under load; None where it is not about the times of one run."""
+
+    @cached_property
+    def source(self) -> str:
+        """The figure as it travels to the page that is being drawn: Plotly's JSON."""
+        return staged(with_room(self.figure)).to_json()
 
 
 def phase_pattern(phase: Phase) -> dict[str, Any]:
@@ -104,12 +108,22 @@ def styled(figure: go.Figure, theme: Theme, height: int) -> go.Figure:
     return figure
 
 
+def made(*drawn: Drawn | None) -> None:
+    """Make what will travel, before anything else on the page is drawn.
+
+    What Streamlit sends goes out every few milliseconds, and for each portion its browser side draws the whole page
+    anew. So whatever takes time comes first, and then everything goes out at once.
+    """
+    for one in filter(None, drawn):
+        one.source  # noqa: B018  (kept from now on)
+
+
 def show(drawn: Drawn, *, key: str) -> None:
     """Put a figure on the page with its title, evidence and table."""
+    made(drawn)
     st.subheader(drawn.title, anchor=False)
-    chart(staged(with_room(drawn.figure)), key=f"plot-{key}", description=drawn.description)
+    chart(drawn.source, key=f"plot-{key}", description=drawn.description)
     if drawn.note:
         st.caption(drawn.note)
     evidence_row(drawn.evidence, drawn.how, key=key, found=drawn.found)
-    with st.expander(_("The numbers as a table"), key=f"table-{key}"):
-        st.dataframe(pd.DataFrame(dict(drawn.table)), hide_index=True, width="stretch")
+    numbers_table(drawn.table, key=key)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import msgspec
-import pandas as pd
 import streamlit as st
 
 from engine.account.kernel_records import DeltaLayer, DeltaTokens
@@ -15,6 +14,7 @@ from views.delta_arrays import Step, head_inputs, steps
 from views.evidence import evidence_row
 from views.figure_delta_token import matrices, matrix_figure, scale, size
 from views.kernel_recordings import delta_tokens
+from views.numbers_table import numbers_table
 from views.safe_text import code_span, token_label
 from views.theme import current_theme
 from views.words import _
@@ -51,8 +51,7 @@ def show_state(key: str) -> None:
     _pictures(taken[place], key)
     st.markdown(_told(taken[place], token_label(record.tokens[place].text)))
     evidence_row("recorded", _how(record, layer), key=f"{key}-state")
-    with st.expander(_("The numbers as a table"), key=f"table-{key}-state"):
-        st.dataframe(pd.DataFrame(_numbers(record, taken)), hide_index=True, width="stretch")
+    numbers_table(_numbers(record, taken), key=f"{key}-state")
 
 
 def _boxes(record: DeltaTokens, key: str) -> tuple[DeltaLayer, int, int]:
@@ -77,7 +76,7 @@ def _pictures(step: Step, key: str) -> None:
         for number, (title, words, matrix) in enumerate(matrices(step)):
             with st.container(gap="xsmall"):
                 st.markdown(f"**{title}**")
-                picture = matrix_figure(matrix, largest, theme)
+                picture = matrix_figure(matrix, largest, theme).to_json()
                 chart(picture, key=f"plot-{key}-{number}", description=f"{title}: {words}")
                 st.caption(words)
 

@@ -1,4 +1,8 @@
-"""The map of the site: which pages there are, under which addresses and headings."""
+"""The map of the site: which pages there are, under which addresses and headings.
+
+Pages bring no `help` for the navigation: Streamlit would then draw two dozen hints anew, three times, for every change
+on a page, which took a tenth of the time in which an instrument answers.
+"""
 
 from __future__ import annotations
 
@@ -25,65 +29,52 @@ PAGES = Path(__file__).resolve().parent.parent / "pages"
 def lesson_page(lesson: Lesson) -> st.Page:
     """A lesson's page: every lesson is drawn by the same file and has an address of its own."""
     title = f"{lesson.number} · {lesson.front.title}"
-    return st.Page(PAGES / "learn.py", title=title, url_path=lesson.slug, help=lesson.front.question)
+    return st.Page(PAGES / "learn.py", title=title, url_path=lesson.slug)
 
 
 def course_page() -> st.Page:
     """The list of lessons."""
-    return st.Page(
-        PAGES / "course.py", title=_("All lessons"), url_path="course", help=_("Every lesson, and what you have tried.")
-    )
+    return st.Page(PAGES / "course.py", title=_("All lessons"), url_path="course")
 
 
 def lab_page() -> st.Page:
     """The page with every setting."""
-    return st.Page(PAGES / "lab.py", title=_("Lab"), url_path=LAB, help=_("One run, every setting, every instrument."))
+    return st.Page(PAGES / "lab.py", title=_("Lab"), url_path=LAB)
 
 
 def serving_page() -> st.Page:
     """The page of the engine as a service."""
-    about = _("Many requests at once: live, and what if.")
-    return st.Page(PAGES / "serving.py", title=_("Serving"), url_path="serving", help=about)
+    return st.Page(PAGES / "serving.py", title=_("Serving"), url_path="serving")
 
 
 def compare_page() -> st.Page:
     """The page for two runs side by side."""
-    return st.Page(
-        PAGES / "compare.py", title=_("Compare"), url_path="compare", help=_("Two runs on one clock, side by side.")
-    )
+    return st.Page(PAGES / "compare.py", title=_("Compare"), url_path="compare")
 
 
 def recordings_page() -> st.Page:
     """The page of runs that are kept, opened from a file, or come with the course."""
-    about = _("Your runs, files, and the recordings of the lessons.")
-    return st.Page(PAGES / "recordings.py", title=_("Recordings"), url_path="recordings", help=about)
+    return st.Page(PAGES / "recordings.py", title=_("Recordings"), url_path="recordings")
 
 
 def classroom_page() -> st.Page:
     """The page of a class: join it, teach it."""
-    about = _("A class on this server: join by its code, vote, and see it live.")
-    return st.Page(PAGES / "classroom.py", title=_("Classroom"), url_path="classroom", help=about)
+    return st.Page(PAGES / "classroom.py", title=_("Classroom"), url_path="classroom")
 
 
 def kernels_page() -> st.Page:
     """The page about the operations themselves."""
-    return st.Page(
-        PAGES / "kernels.py", title=_("Kernels"), url_path="kernels", help=_("What a chip really does, and why so.")
-    )
+    return st.Page(PAGES / "kernels.py", title=_("Kernels"), url_path="kernels")
 
 
 def method_page() -> st.Page:
     """The page about the numbers."""
-    return st.Page(
-        PAGES / "method.py", title=_("Method"), url_path="method", help=_("How every kind of number here is made.")
-    )
+    return st.Page(PAGES / "method.py", title=_("Method"), url_path="method")
 
 
 def format_page() -> st.Page:
     """The page for people who write lessons."""
-    return st.Page(
-        PAGES / "format.py", title=_("Writing lessons"), url_path="format", help=_("Every directive, shown working.")
-    )
+    return st.Page(PAGES / "format.py", title=_("Writing lessons"), url_path="format")
 
 
 def preview_page() -> st.Page:

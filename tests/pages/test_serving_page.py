@@ -54,6 +54,7 @@ def test_requests_that_were_sent_here_are_run_marked_and_then_reported(link):
     until = time.monotonic() + 30
     while not all(log.ended for log in link.logs.values()) and time.monotonic() < until:
         time.sleep(0.05)
+    page.session_state["table-serving-steps"] = True
     page = checked(page.run())
     assert len(link.logs) == live_batch.COPIES
     steps = next(table for table in tables(page) if "decode: #request" in table.columns)

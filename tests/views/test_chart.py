@@ -15,7 +15,8 @@ def page_with_a_figure() -> None:
 
     from views.chart import chart
 
-    chart(go.Figure(go.Scatter(y=np.array([1.0, 3.0])), {"height": 240}), key="two", description="From 1 to 3.")
+    figure = go.Figure(go.Scatter(y=np.array([1.0, 3.0])), {"height": 240})
+    chart(figure.to_json(), key="two", description="From 1 to 3.")
 
 
 def test_a_figure_travels_as_plotlys_own_json_with_its_description_and_our_copy_of_plotly():

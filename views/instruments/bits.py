@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import pandas as pd
 import streamlit as st
 
 from engine.account.weight_group import ROW_TENSOR, Floats, read_row
@@ -16,6 +15,7 @@ from views.evidence import evidence_row
 from views.figure_bits import bytes_figure, group_figure
 from views.figure_style import show as show_figure
 from views.instruments.frame import publish, show_drawn
+from views.numbers_table import numbers_table
 from views.safe_text import code_span, plain
 from views.scene import Scene
 from views.shape_choice import choose_shape, key_for
@@ -71,8 +71,7 @@ def _measured(key: str) -> None:
         # A table of the page: its words wrap, where the cells of a data frame would be cut on a phone.
         st.table(gains_table(model), border="horizontal", hide_index=True)
     evidence_row("recorded", measured_how(found), key=f"{key}-measured")
-    with st.expander(_("The numbers as a table"), key=f"table-{key}-measured"):
-        st.dataframe(pd.DataFrame(measured_table(found)), hide_index=True, width="stretch")
+    numbers_table(measured_table(found), key=f"{key}-measured")
     _texts(found, key)
 
 

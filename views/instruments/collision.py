@@ -64,9 +64,10 @@ def _answer(scene: Scene, boxes: Boxes[Chosen]) -> None:
     drawn = steps_figure(
         pair, theme, own=(), evidence="simulated", how=how, title=_("The collision, on one clock"), since=_(_SINCE)
     )
+    trade = trade_figure([outcome(one) for one in scenes], theme, evidence="simulated", how=how)
+    figure_style.made(drawn, trade)
     show_drawn(drawn, NAME, scene, {"source": "simulated", **_linked(chosen)}, key)
-    outcomes = [outcome(one) for one in scenes]
-    figure_style.show(trade_figure(outcomes, theme, evidence="simulated", how=how), key=f"{key}-trade")
+    figure_style.show(trade, key=f"{key}-trade")
 
 
 _SINCE = N_("ms since a few steps before the long prompt came")
@@ -106,6 +107,7 @@ def _show_recorded(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     drawn = steps_figure(
         pair, theme, own=(), evidence="recorded", how=how, title=_("The real engine, on one clock"), since=_(_SINCE)
     )
+    trade = trade_figure([outcome(one) for one in taken.playbacks], theme, evidence="recorded", how=how)
+    figure_style.made(drawn, trade)
     show_drawn(drawn, NAME, scene, {"source": "recorded", "chunk": str(chunk)}, key)
-    outcomes = [outcome(one) for one in taken.playbacks]
-    figure_style.show(trade_figure(outcomes, theme, evidence="recorded", how=how), key=f"{key}-trade")
+    figure_style.show(trade, key=f"{key}-trade")

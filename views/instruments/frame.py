@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from lessons.expressions import Value
 from lessons.instruments import INSTRUMENTS, prefix_of, published_kinds
 from views.evidence import Evidence, evidence_row
 from views.figure_style import Drawn, show
+from views.numbers_table import numbers_table
 from views.scene import Scene
 from views.site import LAB, lab_page
 from views.words import _
@@ -37,8 +37,7 @@ def framed(frame: Frame, name: str, scene: Scene, settings: Mapping[str, str], k
     st.subheader(frame.title, anchor=False)
     yield
     evidence_row(frame.evidence, frame.how, key=key)
-    with st.expander(_("The numbers as a table"), key=f"table-{key}"):
-        st.dataframe(pd.DataFrame(dict(frame.table)), hide_index=True, width="stretch")
+    numbers_table(frame.table, key=key)
     link_to(name, scene, settings)
 
 

@@ -13,6 +13,7 @@ from lessons.filters import binary_bytes
 from views.cards import Card, show_cards
 from views.evidence import evidence_row
 from views.figure_kept import END, kept_figure, layers_figure
+from views.figure_style import made
 from views.figure_style import show as show_figure
 from views.instruments.frame import show_drawn
 from views.scene import Scene
@@ -38,11 +39,13 @@ def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     if choice is None:
         return
     positions = _choose_length(scene, settings, choice.shape, key)
-    _cards(choice.shape, positions)
     linked = {**choice.settings, "positions": str(positions)}
     theme = current_theme()
-    show_drawn(kept_figure(choice.shape, positions, theme), name="kept", scene=scene, settings=linked, key=f"{key}-any")
-    show_figure(layers_figure(choice.shape, positions, theme), key=f"{key}-layers")
+    any_length, by_layer = kept_figure(choice.shape, positions, theme), layers_figure(choice.shape, positions, theme)
+    made(any_length, by_layer)
+    _cards(choice.shape, positions)
+    show_drawn(any_length, name="kept", scene=scene, settings=linked, key=f"{key}-any")
+    show_figure(by_layer, key=f"{key}-layers")
     _ways(choice, positions, key)
 
 

@@ -93,7 +93,7 @@ def _length_box(asked: int, key: str) -> int:
 
 
 def _chart(figure: go.Figure, key: str, alt: str) -> None:
-    chart(staged(with_room(figure)), key=f"plot-{key}", description=alt)
+    chart(staged(with_room(figure)).to_json(), key=f"plot-{key}", description=alt)
 
 
 def _told(table: Table, shape: ModelShape) -> str:

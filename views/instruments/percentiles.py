@@ -40,9 +40,11 @@ def _answer(scene: Scene, boxes: Boxes[Chosen]) -> None:
         return
     if found is None or not found[1].finished.n:
         return
-    show_report(found[1])
     theme = current_theme()
-    drawn = first_tokens(found[1], theme, evidence="simulated", how=chosen.how)
-    show_drawn(drawn, NAME, scene, chosen.linked(), key)
-    if (second := gaps(found[1], theme, evidence="simulated", how=chosen.how)) is not None:
+    first = first_tokens(found[1], theme, evidence="simulated", how=chosen.how)
+    second = gaps(found[1], theme, evidence="simulated", how=chosen.how)
+    figure_style.made(first, second)
+    show_report(found[1])
+    show_drawn(first, NAME, scene, chosen.linked(), key)
+    if second is not None:
         figure_style.show(second, key=f"{key}-gaps")

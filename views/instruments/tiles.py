@@ -109,7 +109,7 @@ def _map(tiling: Tiling, heads: Heads, key: str) -> None:
         st.markdown(_told(tiling, heads, turn))
     with picture:
         described = _("Map of tiles. ") + _told(tiling, heads, turn).replace("*", "")
-        chart(map_figure(tiling, turn, current_theme()), key=f"plot-{key}-map", description=described)
+        chart(map_figure(tiling, turn, current_theme()).to_json(), key=f"plot-{key}-map", description=described)
 
 
 def _told(tiling: Tiling, heads: Heads, turn: int) -> str:

@@ -44,7 +44,6 @@ def _answer(scene: Scene, boxes: Boxes[Chosen]) -> None:
         outcome = _outcome(chosen, key)
     if outcome is None:
         return
-    _cards(chosen, outcome)
     theme, shape = current_theme(), what_if_shape(chosen.shape)
     clock = clock_of(shape, chosen.machine)
     link = link_of(chosen.link)
@@ -59,9 +58,12 @@ def _answer(scene: Scene, boxes: Boxes[Chosen]) -> None:
     drawn = percentiles_figure(
         panels, theme, title=_("The same requests, three arrangements"), evidence="simulated", how=how
     )
-    show_drawn(drawn, NAME, scene, _linked(chosen), key)
     typical = round(statistics.median(one.n_prompt for one in chosen.setups()["split"][0].arrivals))
-    figure_style.show(moved_figure(shape, link, typical, theme), key=f"{key}-moved")
+    moved = moved_figure(shape, link, typical, theme)
+    figure_style.made(drawn, moved)
+    _cards(chosen, outcome)
+    show_drawn(drawn, NAME, scene, _linked(chosen), key)
+    figure_style.show(moved, key=f"{key}-moved")
 
 
 def _outcome(chosen: Chosen, key: str) -> dict[Arrangement, Served] | None:

@@ -39,4 +39,5 @@ def test_a_figure_whose_code_does_not_arrive_says_so_where_it_would_stand_and_it
     figure = page.get_by_role("figure").filter(has_text="could not be loaded").first
     figure.scroll_into_view_if_needed()
     expect(figure).to_be_visible()
-    expect(page.get_by_text("The numbers as a table").first).to_be_visible()
+    page.get_by_text("The numbers as a table").first.click()
+    expect(page.get_by_test_id("stDataFrame").first).to_be_visible()

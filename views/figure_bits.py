@@ -37,7 +37,7 @@ def bytes_figure(shape: ModelShape, machine: Hardware, theme: Theme) -> Drawn:
     }
     figure = whole_figure([bars], layout, theme, height=300)
     return Drawn(
-        figure=figure,
+        spec=figure,
         title=_("The same weights, stored in fewer bits"),
         description="; ".join(
             f"{name}: {decimal_bytes(row.weight_bytes)}" for name, row in zip(names, rows, strict=True)
@@ -92,7 +92,7 @@ def group_figure(row: Floats, start: int, bits: int, theme: Theme) -> Drawn:
     figure = whole_figure(traces, layout, theme, height=320)
     error = float(np.sqrt(np.mean((back - group) ** 2)) / (np.sqrt(np.mean(group**2)) or 1.0))
     return Drawn(
-        figure=figure,
+        spec=figure,
         title=_("{n} real weights, and what is left of them").format(n=len(group)),
         description=_("Weights between {low} and {high}; {told}.").format(
             low=significant(float(group.min())), high=significant(float(group.max())), told=told

@@ -32,7 +32,7 @@ def chunks_figure(run: OutsideRun, theme: Theme) -> Drawn:
     figure.update_yaxes(showgrid=False, tickfont_size=14)
     n = len(spans)
     return Drawn(
-        figure=figure,
+        spec=figure,
         title=_("When each chunk came"),
         description=_("{n} chunks in {time}, the first after {first}.").format(
             n=n, time=milliseconds(spans[-1].end_ns), first=milliseconds(spans[0].end_ns)

@@ -37,7 +37,7 @@ def clock_figure(lanes: Mapping[str, Lane], theme: Theme, *, evidence: Evidence,
     figure.update_yaxes(showgrid=False, autorange="reversed", row=1, col=1)
     figure.update_yaxes(title_text=_("new tokens") if in_tokens else _("characters"), rangemode="tozero", row=2, col=1)
     return Drawn(
-        figure=figure, title=_("On one clock"), description=_description(lanes), evidence=evidence, how=how,
+        spec=figure, title=_("On one clock"), description=_description(lanes), evidence=evidence, how=how,
         table=_table(lanes),
     )  # fmt: skip
 

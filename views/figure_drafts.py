@@ -49,7 +49,7 @@ def guesses_figure(run: Run, theme: Theme, *, recorded: bool) -> Drawn:
     figure.update_yaxes(title_text=_("tokens"), range=[0, most * 1.1], dtick=1)
     told = Drafting.of(run)
     return Drawn(
-        figure=figure,
+        spec=figure,
         title=_("What each pass checked"),
         description=_("{right} of {all} guesses were right, over {n} decode passes.").format(
             right=told.accepted, all=told.drafted, n=len(passes)
@@ -91,7 +91,7 @@ def formula_figure(run: Run, theme: Theme) -> Drawn:
     figure.update_xaxes(title_text=_("acceptance"), range=[0, 1.02], tickformat=".0%")
     figure.update_yaxes(title_text=_("tokens a pass"), range=[0, (g + 1) * 1.06], dtick=1)
     return Drawn(
-        figure=figure,
+        spec=figure,
         title=_("Tokens from a pass that checks {g} guesses").format(g=g),
         description=_description(told, g),
         evidence="computed",

@@ -43,7 +43,7 @@ def kept_figure(shape: ModelShape, positions: int, theme: Theme) -> Drawn:
     layout = {"showlegend": True, "legend": _LEGEND, **_axes(low, high)}
     figure = whole_figure(traces, layout, theme, height=340)
     return Drawn(
-        figure=figure,
+        spec=figure,
         title=_("What is kept, at any length"),
         description=_description(shape, positions, crossover),
         evidence="computed",
@@ -77,7 +77,7 @@ def layers_figure(shape: ModelShape, positions: int, theme: Theme) -> Drawn:
     figure = whole_figure(traces, layout, theme, height=230)
     kinds = [_("full attention") if one == "full_attention" else "DeltaNet" for one in shape.layer_types]
     return Drawn(
-        figure=figure,
+        spec=figure,
         title=_("Layer by layer, at {n} tokens").format(n=f"{positions:,}"),
         description=_("Bytes that each of the {n} layers keeps.").format(n=len(sizes)),
         evidence="computed",

@@ -7,9 +7,11 @@ the room is there from the start it draws once, in half the time. What is longer
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
-import plotly.graph_objects as go
+Spec = dict[str, Any]
+"""A figure as Plotly's JSON has it: `data`, a list of traces, and `layout`."""
 
 LETTER_PX, BESIDE_PX = 6, 15
 """Of a label on the left axis: the width of a letter at the size that figures have, and what stands between it and the
@@ -20,26 +22,29 @@ LEGEND_PX = 48
 TAG = re.compile("<[^>]+>")
 
 
-def with_room(figure: go.Figure) -> go.Figure:
-    """The figure itself, with room for its names on the left and for its legend, unless it brings its own."""
-    layout, common = figure.layout, figure.layout.template.layout.margin
-    if layout.margin.l is None:
-        letters = max((len(line) for line in _lines(figure)), default=0)
-        layout.margin.l = max(common.l or 0, LETTER_PX * letters + BESIDE_PX if letters else 0)
-    if layout.margin.t is None and layout.showlegend:
-        layout.margin.t = max(common.t or 0, LEGEND_PX)
-    return figure
+def with_room(spec: Spec) -> Spec:
+    """The figure with room for its names on the left and for its legend, unless it brings its own."""
+    layout = spec["layout"]
+    margin, common = layout.get("margin", {}), layout["template"]["layout"]["margin"]
+    room = {}
+    if letters := max((len(line) for line in _lines(spec)), default=0):
+        room["l"] = max(common["l"], LETTER_PX * letters + BESIDE_PX)
+    if layout.get("showlegend"):
+        room["t"] = max(common["t"], LEGEND_PX)
+    return {**spec, "layout": {**layout, "margin": {**room, **margin}}}
 
 
-def _lines(figure: go.Figure) -> Iterator[str]:
+def _lines(spec: Spec) -> Iterator[str]:
     """Every line beside the left axes where words stand there and not numbers."""
-    for name in _names(figure):
+    for name in _names(spec):
         yield from TAG.sub("", name.replace("<br>", "\n")).splitlines()
 
 
-def _names(figure: go.Figure) -> Iterator[str]:
-    for trace in figure.data:
-        values = getattr(trace, "y", None)
-        yield from (value for value in (() if values is None else values) if isinstance(value, str))
-    for axis in figure.select_yaxes():
-        yield from (str(text) for text in axis.ticktext or () if axis.visible is not False)
+def _names(spec: Spec) -> Iterator[str]:
+    for trace in spec["data"]:
+        values = trace.get("y")
+        if isinstance(values, Iterable) and not isinstance(values, Mapping):  # of numbers Plotly makes a mapping
+            yield from (value for value in values if isinstance(value, str))
+    for name, axis in spec["layout"].items():
+        if name.startswith("yaxis") and axis.get("visible") is not False:
+            yield from map(str, axis.get("ticktext") or ())

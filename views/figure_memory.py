@@ -39,7 +39,7 @@ def memory_figure(run: Run, theme: Theme) -> Drawn:
         "yaxis": {"title": {"text": unit}, "range": [0, top / size * 1.12]},
     }
     return Drawn(
-        figure=whole_figure(traces, layout, theme, height=340),
+        spec=whole_figure(traces, layout, theme, height=340),
         title=_("Memory kept between passes"),
         description=_description(shape, held, state, crossover),
         evidence="computed",

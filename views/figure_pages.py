@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import plotly.graph_objects as go
-
 from engine.account.page_table import PAGE_SIZE, Table
+from views.figure_margins import Spec
 from views.figure_style import FAINT, GRID, TEXT, whole_figure
 from views.palette import BACKGROUND, COLOURS, Theme
 from views.words import _
@@ -19,7 +18,7 @@ MOST_NAMES = 3
 """A page with more readers than this tells their number."""
 
 
-def pool_figure(table: Table, theme: Theme) -> go.Figure:
+def pool_figure(table: Table, theme: Theme) -> Spec:
     """The pool, page by page: letters for the chats that read it, a stronger colour where it is fuller."""
     pages = range(table.pool.n_pages)
     n_rows = -(-len(pages) // COLUMNS)
@@ -81,7 +80,7 @@ def _frames(pages: Sequence[int], colour: str, width: float) -> dict[str, Any]:
     return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line, "hoverinfo": "skip"}
 
 
-def chats_figure(table: Table, context: int, theme: Theme) -> go.Figure:
+def chats_figure(table: Table, context: int, theme: Theme) -> Spec:
     """For each chat the positions that it holds, the empty places of its last page, and the rest of a whole context."""
     names = [_("chat {name}").format(name=chat.name) for chat in table.running]
     held, empty = [chat.length for chat in table.running], [chat.empty_places for chat in table.running]

@@ -32,7 +32,7 @@ def passes_figure(run: Run, theme: Theme, *, recorded: bool) -> Drawn:
         "yaxis": {"showgrid": False, "tickfont": {"size": 14}},
     }  # fmt: skip
     return Drawn(
-        figure=whole_figure(traces, layout | _first_token(run, theme), theme, height=210),
+        spec=whole_figure(traces, layout | _first_token(run, theme), theme, height=210),
         title=_("When each pass ran"),
         description=_description(run),
         evidence=timing_evidence(run, recorded=recorded),

@@ -38,7 +38,7 @@ def race_figure(first: Run, second: Run, theme: Theme, *, recorded: bool) -> Dra
     figure.update_yaxes(showgrid=False, autorange="reversed", row=1, col=1)
     figure.update_yaxes(title_text=_("new tokens"), range=[0, most * 1.08], row=2, col=1)
     return Drawn(
-        figure=figure,
+        spec=figure,
         title=_("Two runs on one clock"),
         description=_description(runs),
         evidence=timing_evidence(first, recorded=recorded),
@@ -78,7 +78,7 @@ def gap_figure(compared: Compared, theme: Theme) -> Drawn:
     top = max(TOLERANCE, largest) * 1.25
     figure.update_yaxes(title_text=_("gap of ln(odds)"), range=[-0.06 * top, top])
     return Drawn(
-        figure=figure,
+        spec=figure,
         title=_("The same odds?"),
         description=_("The odds of both runs differ by at most {largest} in natural logarithm.").format(
             largest=significant(largest, 2)

@@ -37,7 +37,7 @@ def reading_figure(runs: Sequence[ReadAndWrote], theme: Theme, *, own: bool) -> 
     figure.update_yaxes(title_text=_("ms a token"), rangemode="tozero")
     evidence: Evidence = "measured" if own else "recorded"
     return Drawn(
-        figure=figure,
+        spec=figure,
         title=_("Reading and writing in your runs") if own else _("Reading and writing in the recorded runs"),
         description=_("Time a token, read and written, in {n} runs.").format(n=len(runs)),
         evidence=evidence,

@@ -57,7 +57,7 @@ def roofline_figure(
         showlegend=True, legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "font": {"size": 13}}
     )
     return Drawn(
-        figure=figure,
+        spec=figure,
         title=_("Under the roof") if machine is not None else _("Where a roof will be"),
         description=_description(dots, machine),
         evidence=evidence,

@@ -45,7 +45,7 @@ def shared_read_figure(asked: Asked, theme: Theme) -> Drawn:
     }  # fmt: skip
     figure = whole_figure(traces, layout, theme, height=320)
     return Drawn(
-        figure=figure,
+        spec=figure,
         title=_("What sharing a read moves, and what it cannot"),
         description=_("Bytes for each new token: {one} alone, {many} when {n} sequences share the step.").format(
             one=decimal_bytes(top), many=decimal_bytes(steps[-1].cost.n_bytes / BATCHES[-1]), n=BATCHES[-1]

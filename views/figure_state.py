@@ -47,7 +47,7 @@ def heads_figure(trace: TraceRecord, theme: Theme, *, recorded: bool) -> Drawn:
     figure.update_xaxes(range=[-0.5, len(layers) - 0.5], showgrid=False)
     figure.update_layout(showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0})
     return Drawn(
-        figure=figure,
+        spec=figure,
         title=_("How long each head keeps"),
         description=_("Half-lives of {n} heads, from {low} to {high} tokens.").format(
             n=len(heads), low=significant(low, 2), high=significant(longest(heads).half_life, 2)
@@ -108,7 +108,7 @@ def changes_figure(trace: TraceRecord, theme: Theme, *, recorded: bool) -> Drawn
         figure.update_xaxes(tickvals=list(range(len(told))), ticktext=ticks, tickangle=-60)
     figure.update_xaxes(showgrid=False, range=[-0.6, len(told) - 0.4])
     return Drawn(
-        figure=figure,
+        spec=figure,
         title=_("What each token did to head {head} of layer {layer}").format(
             head=trace.state.head + 1, layer=trace.state.layer + 1
         ),
@@ -166,7 +166,7 @@ def recall_figure(recall: Recall, theme: Theme) -> Drawn:
     top = max(float(np.quantile(place.both, 0.75)) for place in recall.places)
     figure.update_yaxes(title_text=_("shift of ln(odds)"), range=[-0.06 * top, 1.08 * top])
     return Drawn(
-        figure=figure,
+        spec=figure,
         title=_("Which memory holds the name?"),
         description=_recall_description(recall),
         evidence="recorded",

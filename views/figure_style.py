@@ -13,12 +13,13 @@ from typing import Any
 import plotly.graph_objects as go
 import plotly.io as pio
 import streamlit as st
+from plotly.io.json import to_json_plotly
 
 from engine.account.record import Phase
 from views.chart import chart
 from views.conditions import Condition
 from views.evidence import Evidence, evidence_row
-from views.figure_margins import with_room
+from views.figure_margins import Spec, with_room
 from views.numbers_table import numbers_table
 from views.palette import Theme
 from views.staged_figure import staged
@@ -43,7 +44,7 @@ _FONT = '"Source Sans", system-ui, sans-serif'
 class Drawn:
     """A figure with all that stands around it."""
 
-    figure: go.Figure
+    spec: Spec | go.Figure
     title: str
     description: str
     """What it shows, in a sentence or two, for whoever cannot see it."""
@@ -58,9 +59,20 @@ class Drawn:
     """Whether its times were taken alone or under load; None where it is not about the times of one run."""
 
     @cached_property
+    def figure(self) -> go.Figure:
+        """Plotly's own object. Raises ValueError for what Plotly does not know."""
+        return go.Figure(self.spec)
+
+    @cached_property
     def source(self) -> str:
-        """The figure as it travels to the page that is being drawn: Plotly's JSON."""
-        return staged(with_room(self.figure)).to_json()
+        """The figure as it travels to the page that is being drawn."""
+        return travelling(self.spec)
+
+
+def travelling(figure: Spec | go.Figure) -> str:
+    """Plotly's JSON of a figure with room for its words and, on a stage, with larger ones."""
+    spec = figure.to_dict() if isinstance(figure, go.Figure) else figure
+    return to_json_plotly(staged(with_room(spec)))
 
 
 def phase_pattern(phase: Phase) -> dict[str, Any]:
@@ -69,41 +81,46 @@ def phase_pattern(phase: Phase) -> dict[str, Any]:
 
 
 @cache
-def _template(theme: Theme) -> go.layout.Template:
-    """What all figures have in common. A template is checked and copied once, where settings on every figure's own axes
-    took longer than all the rest of drawing it; and it replaces Plotly's, which travels with every figure.
+def _checked_template(theme: Theme) -> go.layout.Template:
+    """For figures that are Plotly's objects: checked and copied once, where settings on every figure's own axes took
+    longer than all the rest of drawing it.
     """
+    return go.layout.Template(_template(theme))
+
+
+def _template(theme: Theme) -> Spec:
+    """What all figures have in common; it replaces Plotly's, which travels with every figure."""
     axis = {
         "gridcolor": GRID[theme], "linecolor": GRID[theme], "zeroline": False, "automargin": True,
         "ticklabelstandoff": 4,
         "tickfont": {"color": FAINT[theme], "size": 13}, "title": {"font": {"color": FAINT[theme], "size": 13}},
         "fixedrange": True,
     }  # fmt: skip
-    return go.layout.Template(
-        layout={
-            "margin": {"l": 58, "r": 20, "t": 12, "b": 48},
-            "paper_bgcolor": "rgba(0,0,0,0)",
-            "plot_bgcolor": "rgba(0,0,0,0)",
-            "font": {"family": _FONT, "color": TEXT[theme], "size": 14},
-            "hoverlabel": {"font": {"family": _FONT, "size": 13}, "align": "left"},
-            "dragmode": False,
-            "showlegend": False,
-            "xaxis": axis,
-            "yaxis": axis,
-        }
-    )
+    layout = {
+        "margin": {"l": 58, "r": 20, "t": 12, "b": 48},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": _FONT, "color": TEXT[theme], "size": 14},
+        "hoverlabel": {"font": {"family": _FONT, "size": 13}, "align": "left"},
+        "dragmode": False,
+        "showlegend": False,
+        "xaxis": axis,
+        "yaxis": axis,
+    }
+    return {"layout": layout}
 
 
-def whole_figure(traces: Sequence[dict[str, Any]], layout: dict[str, Any], theme: Theme, height: int) -> go.Figure:
-    """A figure in the house's look, made at once: Plotly checks and copies a figure anew at every later change, and so
-    took three times as long. A trace names its `type`.
+def whole_figure(traces: Sequence[dict[str, Any]], layout: dict[str, Any], theme: Theme, height: int) -> Spec:
+    """A figure in the house's look, made at once, as it will travel. Plotly's own object would check and copy every
+    value of it, which took as long as all else that a page does for an answer; the tests have it checked
+    (`Drawn.figure`). A trace names its `type`.
     """
-    return go.Figure({"data": list(traces), "layout": {"template": _template(theme), "height": height, **layout}})
+    return {"data": list(traces), "layout": {"template": _template(theme), "height": height, **layout}}
 
 
 def styled(figure: go.Figure, theme: Theme, height: int) -> go.Figure:
     """The house's look on a figure: transparent ground, quiet grid, no drag, labels readable at 390 px."""
-    figure.layout.template = _template(theme)
+    figure.layout.template = _checked_template(theme)
     figure.layout.height = height
     return figure
 

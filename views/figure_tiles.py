@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import plotly.graph_objects as go
-
 from engine.account import attention_traffic
 from engine.account.attention_traffic import Heads, Traffic
 from lessons.filters import binary_bytes
+from views.figure_margins import Spec
 from views.figure_style import FAINT, GRID, TEXT, Drawn, whole_figure
 from views.palette import BACKGROUND, COLOURS, Theme
 from views.words import N_, _
@@ -56,7 +55,7 @@ class Tiling:
         return before + min((tile + 1) * self.block_n, last + 1)
 
 
-def map_figure(tiling: Tiling, turn: int, theme: Theme) -> go.Figure:
+def map_figure(tiling: Tiling, turn: int, theme: Theme) -> Spec:
     """Queries down, keys across: tiles read before, the tile that is read now, those to come, and those never read."""
     program, tile = tiling.place(turn)
     m, n, end = tiling.block_m, tiling.block_n, tiling.n_tokens
@@ -149,7 +148,7 @@ def bytes_figure(tiling: Tiling, heads: Heads, theme: Theme) -> Drawn:
     }  # fmt: skip
     figure = whole_figure(traces, layout, theme, height=260)
     return Drawn(
-        figure=figure,
+        spec=figure,
         title=_("Bytes that one layer moves"),
         description=_("Bars: bytes moved by three ways of computing the same attention over {n} tokens.").format(
             n=tiling.n_tokens

@@ -50,7 +50,7 @@ def state_figure(trace: TraceRecord, frame: int, theme: Theme) -> Drawn:
         nticks=6,
     )
     return Drawn(
-        figure=figure,
+        spec=figure,
         title=_("State of layer {layer}, head {head}").format(layer=trace.state.layer + 1, head=trace.state.head + 1),
         description=_("Heat map of a state matrix after the token {token}.").format(token=repr(after)),
         note=_("The largest number in this state is {here}; after any token of this run, {ever}.").format(
@@ -86,7 +86,7 @@ def gates_figure(trace: TraceRecord, theme: Theme) -> Drawn:
     figure.update_yaxes(range=[0, 1.04])
     _label_tokens(figure, trace)
     return Drawn(
-        figure=figure,
+        spec=figure,
         title=_("What this head does at each token"),
         description=_("Write strength and kept share of the state at {n} tokens.").format(n=len(places)),
         evidence="instrumented",
@@ -128,7 +128,7 @@ def layer_times_figure(trace: TraceRecord, theme: Theme) -> Drawn:
     )
     figure.update_yaxes(title_text="ms", rangemode="tozero")
     return Drawn(
-        figure=figure,
+        spec=figure,
         title=_("Time in each layer"),
         description=_("Bars: the time that each of {n} layers takes.").format(n=len(labels)),
         evidence="instrumented",

@@ -6,6 +6,8 @@ import plotly.graph_objects as go
 import streamlit as st
 from plotly.basedatatypes import BaseTraceType
 
+from views.figure_margins import Spec
+
 LARGER = 1.6
 """Of words, of the room around them, and of the height that they need."""
 
@@ -13,12 +15,12 @@ _BODY, _AXIS = 14, 13
 """Sizes of words that a figure leaves as they are (pixels)."""
 
 
-def staged(figure: go.Figure) -> go.Figure:
-    """The figure as it stands on a page; on a stage (`?present=1`), a copy with larger words."""
-    return _enlarged(figure) if st.query_params.get("present") == "1" else figure
+def staged(spec: Spec) -> Spec | go.Figure:
+    """The figure as it stands on a page; on a stage (`?present=1`), with larger words."""
+    return _enlarged(spec) if st.query_params.get("present") == "1" else spec
 
 
-def _enlarged(figure: go.Figure) -> go.Figure:
+def _enlarged(figure: Spec | go.Figure) -> go.Figure:
     large = go.Figure(figure)
     layout = large.layout
     own, common = layout.margin, layout.template.layout.margin

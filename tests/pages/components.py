@@ -7,6 +7,7 @@ import json
 import re
 from typing import Any
 
+import plotly.graph_objects as go
 from streamlit.testing.v1 import AppTest
 
 
@@ -22,8 +23,11 @@ def flipbook(page: AppTest) -> dict[str, Any]:
 
 
 def charts(page: AppTest) -> list[dict[str, Any]]:
-    """The data of each Plotly figure, in the page's order."""
-    return _given(page, "twospeeds_chart")
+    """The data of each Plotly figure, in the page's order; Plotly knows every setting in them."""
+    found = _given(page, "twospeeds_chart")
+    for given in found:
+        go.Figure(json.loads(given["figure"]))  # raises ValueError for one that it does not know
+    return found
 
 
 _CARD = re.compile(r'<dt>(.*?)</dt><dd class="ts-value">(.*?)</dd>(?:<dd>([^<]*)</dd>)?')

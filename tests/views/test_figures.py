@@ -198,9 +198,10 @@ def test_on_a_stage_words_grow_and_so_does_the_room_around_them():
 
 def test_room_for_names_and_a_legend_is_there_before_plotly_looks_for_it_and_marks_in_a_name_take_none():
     bars = {"type": "bar", "orientation": "h", "y": ["<b>short</b>", "a name of so many letters<br>n = 3"], "x": [1, 2]}
-    roomy = with_room(whole_figure([bars], {"showlegend": True}, "light", height=200)).layout.margin
-    assert roomy.l == 6 * len("a name of so many letters") + 15 and roomy.t == 48
-    own = with_room(whole_figure([bars], {"showlegend": True, "margin": {"l": 2, "t": 3}}, "light", 200)).layout.margin
-    assert (own.l, own.t) == (2, 3)
-    plain = with_room(whole_figure([{"type": "scatter", "y": [1, 2]}], {}, "light", 200)).layout
-    assert plain.margin.l == plain.template.layout.margin.l and plain.margin.t is None
+    roomy = with_room(whole_figure([bars], {"showlegend": True}, "light", height=200))["layout"]["margin"]
+    assert roomy == {"l": 6 * len("a name of so many letters") + 15, "t": 48}
+    own = {"l": 2, "t": 3}
+    brings_its_own = whole_figure([bars], {"showlegend": True, "margin": own}, "light", height=200)
+    assert with_room(brings_its_own)["layout"]["margin"] == own
+    plain = with_room(whole_figure([{"type": "scatter", "y": [1, 2]}], {}, "light", height=200))
+    assert plain["layout"]["margin"] == {}, "that of all figures"

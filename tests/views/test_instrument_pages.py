@@ -1,5 +1,6 @@
 """Pages of a cache: the picture has every page once, the words say what it shows, the boxes take what links ask."""
 
+import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -24,7 +25,7 @@ def framed(line):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_page_has_a_place_and_those_that_several_chats_read_a_heavier_frame(theme):
     shared = table(5, 40)
-    figure = pool_figure(shared, theme)
+    figure = go.Figure(pool_figure(shared, theme))
     thin, thick = figure.data[2:]
     assert len(framed(thin)) == N_PAGES and thick.line.width > thin.line.width
     heavy = framed(thick)
@@ -34,16 +35,16 @@ def test_every_page_has_a_place_and_those_that_several_chats_read_a_heavier_fram
 
 def test_the_darkness_of_a_page_is_how_full_it_is_and_a_free_one_is_blank():
     now = table(3)
-    cells = pool_figure(now, "light").data[0].z
+    cells = go.Figure(pool_figure(now, "light")).data[0].z
     flat = [cell for row in cells for cell in row]
     assert sum(cell is None for cell in flat) == now.pool.n_free
     assert sum(cell * PAGE_SIZE for cell in flat if cell is not None) == now.positions
-    assert pool_figure(now, "light").data[0].zmax == 1
+    assert go.Figure(pool_figure(now, "light")).data[0].zmax == 1
 
 
 def test_letters_tell_the_readers_without_colour_and_a_crowd_is_counted():
     five = table(5, 48)
-    words = set(pool_figure(five, "light").data[1].text)
+    words = set(go.Figure(pool_figure(five, "light")).data[1].text)
     assert {"A", "B", "C", "D", "E", "×5"} <= words
     assert page_told(five, five.running[0].pages[0]).endswith("A B C D E, 16 of 16 places filled")
     assert page_told(five, N_PAGES - 1) == f"page {N_PAGES - 1}: free"
@@ -51,7 +52,7 @@ def test_letters_tell_the_readers_without_colour_and_a_crowd_is_counted():
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_each_bar_is_a_whole_context_and_the_axis_ends_there(theme):
-    figure = chats_figure(table(), 2048, theme)
+    figure = go.Figure(chats_figure(table(), 2048, theme))
     assert list(figure.layout.xaxis.range) == [0, 2048]
     assert figure.layout.xaxis.title.text == "positions"
     assert [sum(trace.x[i] for trace in figure.data) for i in range(8)] == [2048] * 8

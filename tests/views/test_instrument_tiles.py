@@ -1,5 +1,6 @@
 """Attention by the tile: the map shows the kernel's loop, the bars its bytes, and the words what happens at a turn."""
 
+import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -21,7 +22,7 @@ def cells(figure):
 def test_one_tile_is_read_now_and_it_is_framed_and_inside_the_axes(theme):
     tiling = Tiling(200, 64, 32)
     for turn in range(tiling.turns):
-        figure = map_figure(tiling, turn, theme)
+        figure = go.Figure(map_figure(tiling, turn, theme))
         program, tile = tiling.place(turn)
         now = [(y, x) for y, row in enumerate(cells(figure)) for x, cell in enumerate(row) if cell == NOW]
         assert now == [(program, tile)]
@@ -35,7 +36,7 @@ def test_turns_go_through_every_tile_that_is_read_once_and_no_tile_after_the_que
     visited = [tiling.place(turn) for turn in range(tiling.turns)]
     assert len(set(visited)) == len(visited) == tiling.turns
     assert all(tile * 32 <= min((program + 1) * 16, 100) - 1 for program, tile in visited)
-    states = [cell for row in cells(map_figure(tiling, 3, "light")) for cell in row]
+    states = [cell for row in cells(go.Figure(map_figure(tiling, 3, "light"))) for cell in row]
     assert states.count(BEFORE) == 3 and states.count(NOT_YET) == tiling.turns - 4
     assert states.count(None) == len(states) - tiling.turns
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from engine.account import cost
@@ -14,11 +13,11 @@ from engine.account.record import ModelShape
 from lessons.filters import binary_bytes
 from lessons.named_shapes import shape_of
 from views.chart import chart
-from views.figure_margins import with_room
+from views.figure_margins import Spec
 from views.figure_pages import chats_figure, pool_figure
+from views.figure_style import travelling
 from views.instruments.frame import Frame, framed, publish
 from views.scene import Scene
-from views.staged_figure import staged
 from views.theme import current_theme
 from views.words import _, ngettext
 
@@ -92,8 +91,8 @@ def _length_box(asked: int, key: str) -> int:
     )  # fmt: skip
 
 
-def _chart(figure: go.Figure, key: str, alt: str) -> None:
-    chart(staged(with_room(figure)).to_json(), key=f"plot-{key}", description=alt)
+def _chart(figure: Spec, key: str, alt: str) -> None:
+    chart(travelling(figure), key=f"plot-{key}", description=alt)
 
 
 def _told(table: Table, shape: ModelShape) -> str:

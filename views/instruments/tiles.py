@@ -15,6 +15,7 @@ from engine.account.record import ModelShape
 from lessons.filters import binary_bytes
 from lessons.named_shapes import SHAPE_KEYS, shape_of
 from views.chart import chart
+from views.figure_style import travelling
 from views.figure_tiles import Tiling, bytes_figure, map_figure
 from views.instruments.frame import publish, show_drawn
 from views.kernel_recordings import attention_bytes
@@ -109,7 +110,7 @@ def _map(tiling: Tiling, heads: Heads, key: str) -> None:
         st.markdown(_told(tiling, heads, turn))
     with picture:
         described = _("Map of tiles. ") + _told(tiling, heads, turn).replace("*", "")
-        chart(map_figure(tiling, turn, current_theme()).to_json(), key=f"plot-{key}-map", description=described)
+        chart(travelling(map_figure(tiling, turn, current_theme())), key=f"plot-{key}-map", description=described)
 
 
 def _told(tiling: Tiling, heads: Heads, turn: int) -> str:

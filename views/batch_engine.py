@@ -47,20 +47,22 @@ def show_engine(scene: Scene, settings: Mapping[str, str], key: str) -> None:
         st.info(_("There is no recorded measurement here. Run it to see the figure."))
         return
     publish(scene, NAME, sharing_results(shared))
-    _cards(shared)
     theme = current_theme()
     evidence: Evidence = "measured" if shared.measured else "recorded"
     points = [(1, shared.alone), (shared.n, shared.together)] if shared.measured else []
     own = [(at, one.tokens_per_s or 0.0, own_rate(one) or 0.0) for at, one in points]
+    curve = None
     if rates := kept_rates():
-        figure_style.show(
-            sharing_figure(rates, own, theme, evidence=evidence, how=_curve_how(shared)), key=f"{key}-curve"
-        )
+        curve = sharing_figure(rates, own, theme, evidence=evidence, how=_curve_how(shared))
     own_tickets = [*shared.alone.arrivals, *shared.together.arrivals] if shared.measured else []
     drawn = steps_figure(
         [shared.alone, shared.together], theme, own=own_tickets, evidence=evidence, how=shared.how,
         title=_("Who took part in each step"),
     )  # fmt: skip
+    figure_style.made(curve, drawn)
+    _cards(shared)
+    if curve is not None:
+        figure_style.show(curve, key=f"{key}-curve")
     show_drawn(drawn, NAME, scene, {"source": "engine", "n": str(n)}, key)
 
 

@@ -14,7 +14,7 @@ from lessons.code_source import SourceError, excerpt
 from lessons.expressions import Value
 from lessons.questions import Question
 from lessons.structure import Block, Lesson
-from views import attempts, class_here, presenting
+from views import attempts, class_here, presenting, readers
 from views.asking import (
     ask_for_run,
     begin_other,
@@ -48,6 +48,7 @@ def show_lesson(lesson: Lesson) -> None:
     problems = page.open()
     found = class_here.look(presented=presenting.mode() is not None)
     _take_back_guesses(lesson, page)
+    readers.begin(page, lesson.blocks)
     scene = scene_of(page, lesson.front.recording, lesson.front.other_recording)
     slides = presenting.slides_of(list(_depths_together(lesson.blocks)))
     match presenting.mode():
@@ -219,16 +220,21 @@ def _words(block: Block, scene: Scene) -> None:
     if title := block.value("title"):
         st.header(title, anchor=block.argument)
     if block.body:
-        show_prose(block.body, scene.values, scene.page.key(f"line-{block.line}"))
+        _prose(block, scene)
 
 
 def _depths(blocks: list[Block], scene: Scene) -> None:
     """The same explanation in several depths, as tabs."""
     for tab, block in zip(st.tabs([DEPTHS[block.argument] for block in blocks]), blocks, strict=True):
         with tab:
-            show_prose(block.body, scene.values, scene.page.key(f"line-{block.line}"))
+            _prose(block, scene)
             for reference in block.values("source"):
                 _code(reference)
+
+
+def _prose(block: Block, scene: Scene) -> None:
+    key = scene.page.key(f"line-{block.line}")
+    readers.draw_reader(scene.page, block.body, lambda: show_prose(block.body, scene.values, key), key)
 
 
 def _code(reference: str) -> None:

@@ -31,7 +31,8 @@ def test_a_learner_goes_from_the_question_to_the_checks(engine, lesson):
 
     next(one for one in page.number_input if one.label == "Same first tokens").set_value(96)
     page = checked(page.run())
-    assert "14 chats run, and sharing saves 78 pages" in words(page)
+    assert "14 chats run, and sharing saves 78 pages" in words(page), "drawn again with the picture, alone"
+    page = checked(page.run())
 
     page.radio[0].set_value("bytes")
     page = press(page, "That is my guess")

@@ -48,6 +48,9 @@ def test_results_are_named_apart_from_everything_else():
 class Page:
     name = "pages-and-tiles"
 
+    def key(self, what):
+        return what
+
 
 def test_the_page_is_drawn_again_when_an_instrument_that_is_drawn_alone_says_something_else(monkeypatch):
     drawn, said = [], []

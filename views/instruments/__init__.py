@@ -12,6 +12,7 @@ from importlib import import_module
 import streamlit as st
 
 from lessons.instruments import INSTRUMENTS, prefix_of
+from views.readers import fragment_of
 from views.scene import Scene
 from views.words import _
 
@@ -35,4 +36,4 @@ def show_instrument(name: str, scene: Scene, settings: Mapping[str, str], key: s
     if instrument.needs_run and (scene.run is None or not scene.run.passes):
         st.caption(_("{title}: appears here when there is a run.").format(title=_(instrument.title)))
         return
-    st.fragment(drawing_of(name), key=f"instrument-{key}")(replace(scene, said={}), settings, key)
+    st.fragment(drawing_of(name), key=fragment_of(key))(replace(scene, said={}), settings, key)

@@ -14,6 +14,7 @@ from lessons.instruments import INSTRUMENTS, prefix_of, published_kinds
 from views.evidence import Evidence, evidence_row
 from views.figure_style import Drawn, show
 from views.numbers_table import numbers_table
+from views.readers import are_following
 from views.scene import Scene
 from views.site import LAB, lab_page
 from views.words import _
@@ -59,7 +60,8 @@ def link_to(name: str, scene: Scene, settings: Mapping[str, str]) -> None:
 
 def publish(scene: Scene, name: str, results: Mapping[str, Value]) -> None:
     """Give results to the prose and the questions that stand after the instrument: `{"ratio": 3.2}` -> what_if.ratio.
-    Where it is drawn again alone and says something else now, the whole page is drawn; the Lab has no prose.
+    Where it is drawn again alone and says something else now, the whole page is drawn, unless what reads it is about to
+    be (see `readers`); the Lab has no prose.
 
     Raises ValueError for a result that lessons.instruments does not name.
     """
@@ -69,6 +71,7 @@ def publish(scene: Scene, name: str, results: Mapping[str, Value]) -> None:
     scene.publish(named)
     if scene.said is None or scene.page.name == LAB:
         return
-    if any(scene.said.get(one, value) != value for one, value in named.items()):
+    following = are_following(scene.page, name)
+    if not following and any(scene.said.get(one, value) != value for one, value in named.items()):
         st.rerun()
     scene.said.update(named)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import streamlit as st
@@ -17,6 +17,7 @@ from views.figure_margins import Spec
 from views.figure_pages import chats_figure, pool_figure
 from views.figure_style import travelling
 from views.instruments.frame import Frame, framed, publish
+from views.readers import with_readers
 from views.scene import Scene
 from views.theme import current_theme
 from views.words import _, ngettext
@@ -38,7 +39,7 @@ def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     if shape is None:
         st.caption(_("The shape of the model cannot be read."))
         return
-    asked = _boxes(settings, key)
+    asked = _boxes(settings, key, with_readers(scene.page, NAME, key))
     shortest, longest = (asked.length, asked.length) if asked.length else (SHORTEST, LONGEST)
     table = play(N_PAGES, asked.prefix, crowd(asked.chats, asked.prefix, asked.crowd, shortest, longest))
     _publish(scene, table, shape)
@@ -66,15 +67,16 @@ class Asked(NamedTuple):
     crowd: int
 
 
-def _boxes(settings: Mapping[str, str], key: str) -> Asked:
+def _boxes(settings: Mapping[str, str], key: str, changed: Callable[[], None]) -> Asked:
     def number(name: str, label: str, low: int, high: int, default: int, told: str) -> int:
         asked = min(high, max(low, int(settings.get(name, default))))
-        return int(st.number_input(label, low, high, asked, step=1, key=f"{key}-{name}", help=told))
+        box_key = f"{key}-{name}"
+        return int(st.number_input(label, low, high, asked, step=1, key=box_key, help=told, on_change=changed))
 
     with st.grid(4, min_column_width=150):
         return Asked(
             number("chats", _("Chats"), 1, MOST_CHATS, 8, _("How many ask for memory, one after another.")),
-            _length_box(int(settings.get("length", MIXED)), key),
+            _length_box(int(settings.get("length", MIXED)), key, changed),
             number("prefix", _("Same first tokens"), 0, LONGEST_PREFIX, 0,
                    _("A beginning that all of them share, as with one system prompt. 0: none.")),
             number("crowd", _("Crowd"), 0, LAST_CROWD, 1,
@@ -82,12 +84,12 @@ def _boxes(settings: Mapping[str, str], key: str) -> Asked:
         )  # fmt: skip
 
 
-def _length_box(asked: int, key: str) -> int:
+def _length_box(asked: int, key: str, changed: Callable[[], None]) -> int:
     mixed = _("mixed, {low} to {high}").format(low=SHORTEST, high=LONGEST)
     lengths = sorted({*LENGTHS, asked})
     return st.selectbox(
         _("Tokens of a chat"), lengths, lengths.index(asked), key=f"{key}-length",
-        format_func=lambda n: str(n) if n else mixed,
+        format_func=lambda n: str(n) if n else mixed, on_change=changed,
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import msgspec
@@ -19,6 +19,7 @@ from views.figure_style import travelling
 from views.figure_tiles import Tiling, bytes_figure, map_figure
 from views.instruments.frame import publish, show_drawn
 from views.kernel_recordings import attention_bytes
+from views.readers import with_readers
 from views.scene import Scene
 from views.shape_choice import NAMES
 from views.theme import current_theme
@@ -34,16 +35,16 @@ MOST_DRAWN = 20_000
 
 def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     """Boxes for prompt and tile, the map of tiles at one turn of the loop, and the bytes that each way moves."""
-    boxes = st.grid(4, min_column_width=180)
+    boxes, changed = st.grid(4, min_column_width=180), with_readers(scene.page, NAME, key)
     with boxes:
-        shape_key = _shape_box(settings.get("shape", "story"), key)
+        shape_key = _shape_box(settings.get("shape", "story"), key, changed)
     shape = shape_of(shape_key)
     if shape is None:
         st.caption(_("The shape of the model cannot be read."))
         return
     heads, chosen = Heads.of(shape), kernel_tile(shape.head_dim)
     with boxes:
-        tiling = _boxes(settings, chosen, key)
+        tiling = _boxes(settings, chosen, key, changed)
     _publish(scene, tiling, heads)
     _map(tiling, heads, key)
     drawn = replace(bytes_figure(tiling, heads, current_theme()), how=_how(shape, chosen))
@@ -70,7 +71,7 @@ def _counted() -> dict[int, dict[int, Counted]]:
     return found
 
 
-def _boxes(settings: Mapping[str, str], chosen: tuple[int, int], key: str) -> Tiling:
+def _boxes(settings: Mapping[str, str], chosen: tuple[int, int], key: str, changed: Callable[[], None]) -> Tiling:
     """The prompt's length and the tile; the kernel's own tile says that it is."""
 
     def box(name: str, label: str, choices: tuple[int, ...], own: int | None, at_first: int) -> int:
@@ -79,7 +80,8 @@ def _boxes(settings: Mapping[str, str], chosen: tuple[int, int], key: str) -> Ti
         words = {n: f"{n:,}" + (_(", the kernel's own") if n == own else "") for n in options}
         place = options.index(asked)
         # The kernel's own tile differs from model to model, and each has boxes of its own.
-        return int(st.selectbox(label, options, place, format_func=words.__getitem__, key=f"{key}-{name}-{own}"))
+        box_key = f"{key}-{name}-{own}"
+        return int(st.selectbox(label, options, place, format_func=words.__getitem__, key=box_key, on_change=changed))
 
     block_m, block_n = chosen
     return Tiling(
@@ -89,9 +91,11 @@ def _boxes(settings: Mapping[str, str], chosen: tuple[int, int], key: str) -> Ti
     )
 
 
-def _shape_box(asked: str, key: str) -> str:
+def _shape_box(asked: str, key: str, changed: Callable[[], None]) -> str:
     place = SHAPE_KEYS.index(asked)
-    return st.selectbox(_("Model"), SHAPE_KEYS, place, format_func=NAMES.__getitem__, key=f"{key}-shape")
+    return st.selectbox(
+        _("Model"), SHAPE_KEYS, place, format_func=NAMES.__getitem__, key=f"{key}-shape", on_change=changed
+    )
 
 
 def _map(tiling: Tiling, heads: Heads, key: str) -> None:

@@ -13,7 +13,6 @@ from engine.account.record import ModelShape
 from lessons.filters import binary_bytes
 from lessons.named_shapes import shape_of
 from views.chart import chart
-from views.figure_margins import Spec
 from views.figure_pages import chats_figure, pool_figure
 from views.figure_style import travelling
 from views.instruments.frame import Frame, framed, publish
@@ -45,9 +44,12 @@ def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     _publish(scene, table, shape)
     frame = Frame(_("One pool, many chats"), "simulated", _how(shape), _numbers(table))
     link = {name: str(value) for name, value in asked._asdict().items()}
+    told, theme = _told(table, shape), current_theme()
+    pool = travelling(pool_figure(table, theme))
+    chats = travelling(chats_figure(table, shape.context_length, theme))
     with framed(frame, name=NAME, scene=scene, settings=link, key=key):
-        st.markdown(_told(table, shape))
-        _chart(pool_figure(table, current_theme()), f"{key}-pool", _("Picture of the pool. ") + _told(table, shape))
+        st.markdown(told)
+        chart(pool, key=f"plot-{key}-pool", description=_("Picture of the pool. ") + told)
         st.caption(
             _(
                 "Each square is a page of {size} places, and the letters are the chats that read it. The stronger its "
@@ -55,7 +57,7 @@ def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
             ).format(size=PAGE_SIZE)
         )
         alt = _("Bars: what each chat holds of a context of {n} positions.").format(n=shape.context_length)
-        _chart(chats_figure(table, shape.context_length, current_theme()), f"{key}-chats", alt)
+        chart(chats, key=f"plot-{key}-chats", description=alt)
 
 
 class Asked(NamedTuple):
@@ -91,10 +93,6 @@ def _length_box(asked: int, key: str, changed: Callable[[], None]) -> int:
         _("Tokens of a chat"), lengths, lengths.index(asked), key=f"{key}-length",
         format_func=lambda n: str(n) if n else mixed, on_change=changed,
     )  # fmt: skip
-
-
-def _chart(figure: Spec, key: str, alt: str) -> None:
-    chart(travelling(figure), key=f"plot-{key}", description=alt)
 
 
 def _told(table: Table, shape: ModelShape) -> str:

@@ -15,7 +15,7 @@ from engine.account.record import ModelShape
 from lessons.filters import binary_bytes
 from lessons.named_shapes import SHAPE_KEYS, shape_of
 from views.chart import chart
-from views.figure_style import travelling
+from views.figure_style import made, travelling
 from views.figure_tiles import Tiling, bytes_figure, map_figure
 from views.instruments.frame import publish, show_drawn
 from views.kernel_recordings import attention_bytes
@@ -46,8 +46,9 @@ def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     with boxes:
         tiling = _boxes(settings, chosen, key, changed)
     _publish(scene, tiling, heads)
-    _map(tiling, heads, key)
     drawn = replace(bytes_figure(tiling, heads, current_theme()), how=_how(shape, chosen))
+    made(drawn)
+    _map(tiling, heads, key)
     asked = {"tokens": tiling.n_tokens, "queries": tiling.block_m, "keys": tiling.block_n}
     link = {"shape": shape_key, **{name: str(value) for name, value in asked.items()}}
     show_drawn(drawn, name=NAME, scene=scene, settings=link, key=key)

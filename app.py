@@ -18,6 +18,7 @@ from views import relay
 from views.engine_link import engine_link
 from views.keeping import keep_dropping
 from views.own_pages import OwnPagesOnly
+from views.portions import Portions
 from views.served_files import base_path
 from views.visitor import VisitorCookie
 
@@ -42,6 +43,6 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
 app = st.App(
     ROOT / "views" / "main.py",
     routes=relay.routes(base_path()),
-    middleware=[Middleware(OwnPagesOnly), Middleware(VisitorCookie)],
+    middleware=[Middleware(OwnPagesOnly), Middleware(VisitorCookie), Middleware(Portions)],
     lifespan=lifespan,
 )

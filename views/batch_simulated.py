@@ -12,6 +12,7 @@ from engine.loop.arrivals import ArrivalProcess
 from engine.loop.policy import Policy, PolicyName
 from lessons.filters import milliseconds, significant
 from lessons.playback import Playback
+from views.cards import Card, show_cards
 from views.engine_words import told
 from views.figure_steps import steps_figure
 from views.figure_style import made
@@ -148,18 +149,16 @@ def mean_ttft_ns(one: Playback) -> float | None:
 
 
 def _cards(both: Sequence[Playback], mine: int) -> None:
-    with st.grid(2, min_column_width=220, gap="small"):
-        for one in both:
-            wait, own, rate = mean_ttft_ns(one), one.ttft_ns(mine), one.tokens_per_s
-            said = _("all ended after **{end}** · **{rate}** tokens/s · mean first token after **{wait}** · ")
-            said += _("yours after **{own}**")
-            with st.container(border=True, height="stretch", gap="xsmall"):
-                st.markdown(f"**{one.name}**")
-                st.markdown(
-                    said.format(
-                        end=milliseconds(one.end_ns),
-                        rate=significant(rate) if rate else "",
-                        wait=milliseconds(wait) if wait else "",
-                        own=milliseconds(own) if own else "",
-                    )
-                )
+    show_cards([Card(one.name, None, words=_in_short(one, mine)) for one in both], most=2, least_px=220)
+
+
+def _in_short(one: Playback, mine: int) -> str:
+    wait, own, rate = mean_ttft_ns(one), one.ttft_ns(mine), one.tokens_per_s
+    said = _("all ended after **{end}** · **{rate}** tokens/s · mean first token after **{wait}** · ")
+    said += _("yours after **{own}**")
+    return said.format(
+        end=milliseconds(one.end_ns),
+        rate=significant(rate) if rate else "",
+        wait=milliseconds(wait) if wait else "",
+        own=milliseconds(own) if own else "",
+    )

@@ -8,7 +8,8 @@ from html import escape
 
 import streamlit as st
 
-from views.how_made import how_made
+from views.markdown_html import html_of
+from views.popover import popover
 from views.words import _
 
 
@@ -21,6 +22,8 @@ class Card:
     note: str = ""
     how: str = ""
     """Markdown."""
+    words: str = ""
+    """Markdown in the place of the value, in the size of what is read: an answer that is a sentence."""
 
 
 def show_cards(cards: Sequence[Card], *, key: str = "", most: int = 3, least_px: int = 150) -> None:
@@ -35,8 +38,12 @@ def show_cards(cards: Sequence[Card], *, key: str = "", most: int = 3, least_px:
 def _card(card: Card, key: str) -> str:
     parts = [
         f"<dt>{escape(card.label)}</dt>",
-        f'<dd class="ts-value">{escape(card.value or "") or "&nbsp;"}</dd>',
+        f'<dd class="ts-words">{html_of(card.words)}</dd>' if card.words else _value(card.value),
         f"<dd>{escape(card.note)}</dd>" if card.note else "",
-        f"<dd>{how_made(_('How?'), card.how, key, card.label)}</dd>" if card.how else "",
+        f"<dd>{popover(_('How?'), card.how, key, about=card.label)}</dd>" if card.how else "",
     ]
     return f"<div>{''.join(parts)}</div>"
+
+
+def _value(value: str | None) -> str:
+    return f'<dd class="ts-value">{escape(value or "") or "&nbsp;"}</dd>'

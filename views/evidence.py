@@ -9,7 +9,8 @@ import streamlit as st
 
 from engine.account.record import Run
 from views.conditions import Condition, condition
-from views.how_made import how_made
+from views.icons import icon_html
+from views.popover import popover
 from views.safe_text import code_span
 from views.words import N_, Words, _
 
@@ -56,7 +57,6 @@ _ICONS: dict[Evidence, str] = {
     "elsewhere": "folder_open",
     "outside": "public",
 }
-"""Their names in the icon font that Streamlit serves."""
 
 
 def timing_evidence(run: Run, *, recorded: bool) -> Evidence:
@@ -86,9 +86,8 @@ def source_line(run: Run, *, recorded: bool) -> str:
 
 def evidence_row(kind: Evidence, how: str, *, key: str, found: Condition | None = None) -> None:
     """The label and the answer to "how was this number made?", on one line; `found` for the times of one run."""
-    icon = f'<span class="ts-icon" aria-hidden="true" translate="no">{_ICONS[kind]}</span>'
-    badge = f'<span class="ts-badge">{icon} {escape(labelled(kind, found))}</span>'
-    asked = how_made(_("How was this made?"), how_told(kind, how, found), key)
+    badge = f'<span class="ts-badge">{icon_html(_ICONS[kind])} {escape(labelled(kind, found))}</span>'
+    asked = popover(_("How was this made?"), how_told(kind, how, found), key)
     st.html(f'<div class="ts-evidence">{badge}{asked}</div>')
 
 

@@ -76,9 +76,7 @@ def tell_document() -> None:
     switch = ""
     if wish in LANGUAGES:
         switch = _SWITCH.format(name=COOKIE, value=wish, seconds=KEEP_DAYS * 86400, parameter=PARAMETER)
-    with st.container(key="document-language"):
-        st.html(
-            _IN_DOCUMENT.format(language=wish if switch else language(), and_then=switch), unsafe_allow_javascript=True
-        )
+    told = _IN_DOCUMENT.format(language=wish if switch else language(), and_then=switch)
+    st.html(told, unsafe_allow_javascript=True)
     if switch:
         st.stop()

@@ -32,6 +32,7 @@ from views.page_state import PageState
 from views.picture import show_flipbook
 from views.prose import filled, show_prose
 from views.questions import ask_guess, committed, show_check, show_comparison
+from views.safe_text import code_span
 from views.scene import Scene, lesson_sampling, scene_of
 from views.teaching import show_teaching
 from views.words import LANGUAGES, N_, Words, _, language
@@ -227,24 +228,22 @@ def _depths(blocks: list[Block], scene: Scene) -> None:
     """The same explanation in several depths, as tabs."""
     for tab, block in zip(st.tabs([DEPTHS[block.argument] for block in blocks]), blocks, strict=True):
         with tab:
-            _prose(block, scene)
-            for reference in block.values("source"):
-                _code(reference)
+            _prose(block, scene, "".join(map(_code, block.values("source"))))
 
 
-def _prose(block: Block, scene: Scene) -> None:
+def _prose(block: Block, scene: Scene, below: str = "") -> None:
     key = scene.page.key(f"line-{block.line}")
-    readers.draw_reader(scene.page, block.body, lambda: show_prose(block.body, scene.values, key), key)
+    readers.draw_reader(scene.page, block.body, lambda: show_prose(block.body, scene.values, key, below), key)
 
 
-def _code(reference: str) -> None:
+def _code(reference: str) -> str:
+    """Markdown of a piece of source, and of where it stands."""
     try:
         shown = excerpt(reference)
     except (SourceError, OSError, SyntaxError):
-        st.caption(_("This code is not here any more."))
-        return
-    st.caption(f"{shown.path}, {_('from line')} {shown.first_line}")
-    st.code(shown.code, language="python")
+        return f"\n\n:gray[:small[{_('This code is not here any more.')}]]"
+    where = f"{code_span(shown.path)}, {_('from line')} {shown.first_line}"
+    return f"\n\n:gray[:small[{where}]]\n\n`````python\n{shown.code}\n`````"
 
 
 def _instrument(name: str, block: Block, scene: Scene, key: str) -> None:

@@ -45,7 +45,7 @@ _TEXTS = (
 )
 _LOCKED = """
 <style>
-:is([data-testid=stForm], [data-testid=stButton], [data-testid=stPopover], .ts-how, [data-testid=stPageLink],
+:is([data-testid=stForm], [data-testid=stButton], [data-testid=stPopover], .ts-popover, [data-testid=stPageLink],
   [data-testid=stExpander], [data-testid=stSelectbox], [data-testid=stSlider], [data-testid=stNumberInput],
   [data-testid=stRadio], [data-testid=stCheckbox], [data-testid=stDownloadButton]) { display: none; }
 </style>

@@ -9,20 +9,25 @@ import streamlit as st
 from lessons.expressions import ExpressionError, Placeholder, Value, placeholders
 from lessons.filters import UNKNOWN, write
 from lessons.glossary import glossary, marked, without_marks
+from views.popover import popover
 from views.safe_text import code_span, token_label
 from views.words import _, language
 
 
-def show_prose(text: str, values: Mapping[str, Value], key: str) -> None:
-    """A lesson's Markdown, and under it a button for each glossary term that it marks, with the term's sentence."""
-    st.markdown(filled(text, values))
+def show_prose(text: str, values: Mapping[str, Value], key: str, below: str = "") -> None:
+    """A lesson's Markdown, what stands below it as it is, and a button for each glossary term that the text marks, with
+    the term's sentence.
+    """
+    st.markdown(filled(text, values) + below)
     sentences = {**glossary(), **glossary(language())}
     terms = [term for _, term in marked(text) if term in sentences]
     if terms:
-        with st.container(horizontal=True, gap="small", key=f"terms-{key}"):
-            for term in terms:
-                with st.popover(term, type="tertiary", icon=":material/dictionary:", key=f"term-{key}-{term}"):
-                    st.markdown(f"**{term}**: {sentences[term]}")
+        buttons = (_term(term, sentences[term], key) for term in terms)
+        st.html(f'<div class="ts-terms">{"".join(buttons)}</div>')
+
+
+def _term(term: str, sentence: str, key: str) -> str:
+    return popover(term, f"**{term}**: {sentence}", f"term-{key}-{term}", icon="dictionary")
 
 
 def filled(text: str, values: Mapping[str, Value]) -> str:

@@ -13,12 +13,10 @@ from lessons.questions import Answer, Question
 from lessons.structure import Block, Lesson
 from views import attempts, class_here
 from views.attempts import Attempt
+from views.cards import Card, show_cards
 from views.prose import filled, show_prose
 from views.scene import Scene
 from views.words import _
-
-_SHORT = 10
-"""Characters of a value that fit into half the width of a phone."""
 
 
 def committed(lesson: Lesson, question: str) -> bool:
@@ -63,20 +61,11 @@ def show_comparison(lesson: Lesson, block: Block, scene: Scene, *, own: bool = T
         return
     values = scene.values
     right = right_value(question, values)
-    with st.grid(2, min_column_width=_room(question, guess, right, values)):
-        if own:
-            _beside(_("You said"), question, guess, values, otherwise=_("no guess"))
-        _beside(question.outcome or _("The model ran"), question, right, values, otherwise=_(UNKNOWN))
+    ran = _card(question.outcome or _("The model ran"), question, right, values, otherwise=_(UNKNOWN))
+    show_cards([_card(_("You said"), question, guess, values, otherwise=_("no guess")), ran] if own else [ran], most=2)
     if guess is not None and right is not None:
         _judge(lesson, question, guess, values)
     show_prose(block.body, values, f"{lesson.slug}-compare-{question.id}")
-
-
-def _room(question: Question, guess: Value, right: Value, values: Mapping[str, Value]) -> int:
-    """How narrow, in px, the two cards may get beside each other: a metric cuts a value longer than its card."""
-    shown = [_("no guess") if one is None else written_answer(question, one, values) for one in (guess, right)]
-    fits = bool(question.options) or all(len(one) <= _SHORT for one in shown)
-    return 150 if fits else 240
 
 
 def asks_the_run(question: Question) -> bool:
@@ -84,15 +73,10 @@ def asks_the_run(question: Question) -> bool:
     return any(name.startswith(("run.", "other.", "asked.")) for name in question.names)
 
 
-def _beside(label: str, question: Question, value: Value, values: Mapping[str, Value], otherwise: str) -> None:
-    """One of two values to compare. An option's words may be long: they wrap, where a metric would cut them."""
+def _card(label: str, question: Question, value: Value, values: Mapping[str, Value], otherwise: str) -> Card:
+    """One of two values to compare. An option's words may be long: they stand in the size of what is read."""
     shown = otherwise if value is None else written_answer(question, value, values)
-    if not question.options:
-        st.metric(label, shown, border=True)
-        return
-    with st.container(border=True, height="stretch", gap="xsmall"):
-        st.markdown(f":small[{label}]")
-        st.markdown(f"**{shown}**" if value is None else shown)
+    return Card(label, None, words=shown) if question.options else Card(label, shown)
 
 
 def written_answer(question: Question, value: Value, values: Mapping[str, Value]) -> str:

@@ -18,9 +18,16 @@ from views.words import _
 
 
 def show_teaching(lesson: Lesson, notes: Block, scene: Scene) -> None:
-    """Draw the section."""
+    """Draw the section; it travels when somebody unfolds it, since few do. A fragment."""
+    st.fragment(_teaching, key=f"teaching-{lesson.slug}-fragment")(lesson, notes, scene)
+
+
+def _teaching(lesson: Lesson, notes: Block, scene: Scene) -> None:
     asked_for = st.query_params.get("teach") == "1"
-    with st.expander(_("For teachers"), expanded=asked_for, key=f"teaching-{lesson.slug}"):
+    fold = st.expander(_("For teachers"), expanded=asked_for, key=f"teaching-{lesson.slug}", on_change="rerun")
+    if not fold.open:
+        return
+    with fold:
         st.markdown(filled(notes.body, scene.values))
         with st.container(horizontal=True, key=f"teaching-files-{lesson.slug}"):
             download_handout(lesson)

@@ -30,17 +30,17 @@ def charts(page: AppTest) -> list[dict[str, Any]]:
     return found
 
 
-_CARD = re.compile(r'<dt>(.*?)</dt><dd class="ts-value">(.*?)</dd>(?:<dd>([^<]*)</dd>)?')
+_CARD = re.compile(r'<dt>(.*?)</dt><dd class="ts-(?:value|words)">(.*?)</dd>(?:<dd>([^<]*)</dd>)?', re.DOTALL)
 
 
 def cards(page: AppTest) -> list[tuple[str, str, str]]:
-    """Label, value and small print of each number on a card, in the page's order; a blank value is empty."""
+    """Label, value or words, and small print of each card, in the page's order; a blank value is empty."""
     found = [one for element in page.html for one in _CARD.findall(element.value)]
-    return [(html.unescape(label), html.unescape(value).strip(), html.unescape(note)) for label, value, note in found]
+    return [(html.unescape(label), spoken(value).strip(), html.unescape(note)) for label, value, note in found]
 
 
 def card_values(page: AppTest) -> dict[str, str]:
-    """Label -> value of the numbers on cards."""
+    """Label -> value of the cards."""
     return {label: value for label, value, _note in cards(page)}
 
 

@@ -1,12 +1,14 @@
 """The lesson as a learner goes through it, right and wrong, with the engine well and ill."""
 
+import re
+
 import pytest
 
 from engine.account.record import Error, Run
 from engine.serve import wire
 from engine.serve.client import EngineRefused
 from tests.lessons.story_run import PROMPT, REPLY, story_run
-from tests.pages.components import charts, flipbook
+from tests.pages.components import card_values, cards, charts, flipbook
 from tests.pages.conftest import checked, opened, press, words
 from views.prompt_checks import MAX_PROMPT_CHARACTERS
 
@@ -24,6 +26,12 @@ def guess(page, number: int):
     return press(page, "Guess and run")
 
 
+def beside(page) -> tuple[str, str]:
+    """The guess beside what the model did."""
+    values = card_values(page)
+    return values["You said"], values["The model ran"]
+
+
 def test_the_front_door_leads_to_the_first_lesson_with_a_recording_in_view_and_one_box(engine):
     page = opened()
     assert page.title[0].value == "One request, two phases"
@@ -36,7 +44,7 @@ def test_the_front_door_leads_to_the_first_lesson_with_a_recording_in_view_and_o
 def test_what_the_question_asks_is_not_on_the_page_until_the_guess_is_made(engine):
     page = opened()
     assert flipbook(page)["reveal"] == "motion", "something moves from the first second on, and counts nothing"
-    assert not page.metric and "9 decodes" not in words(page)
+    assert not cards(page) and "9 decodes" not in words(page)
     page = ask(page)
     assert flipbook(page)["reveal"] == "motion" and engine.asked == []
     page = guess(page, 7)
@@ -54,28 +62,27 @@ def test_the_prompt_waits_for_the_guess_and_then_runs_as_the_lesson_says(engine)
 
 def test_a_right_guess_is_told_so_beside_what_happened(engine):
     page = guess(ask(opened()), N)
-    said, ran = [metric for metric in page.metric if metric.label in ("You said", "The model ran")]
-    assert (said.value, ran.value) == ("10 passes", "10 passes")
+    assert beside(page) == ("10 passes", "10 passes")
     assert page.success[0].value == "You had it."
     assert "1 prefill and then 9 decodes" in words(page)
 
 
 def test_a_wrong_belief_meets_its_own_card_and_no_other(engine):
     page = guess(ask(opened()), N + 1)
-    cards = [text for text in words(page).splitlines() if text.startswith("**“")]
-    assert cards == ["**“The prefill comes on top”**"]
+    beliefs = [text for text in words(page).splitlines() if text.startswith("**“")]
+    assert beliefs == ["**“The prefill comes on top”**"]
     assert not page.success
 
 
 def test_a_guess_without_a_known_belief_is_shown_beside_the_answer_and_no_card(engine):
     page = guess(ask(opened()), 77)
     assert "**“" not in words(page)
-    assert [metric.value for metric in page.metric][:2] == ["77 passes", "10 passes"]
+    assert beside(page) == ("77 passes", "10 passes")
 
 
 def test_going_on_without_a_guess_is_allowed_and_said(engine):
     page = press(ask(opened()), "Run without a guess")
-    assert [metric.value for metric in page.metric][:2] == ["no guess", "10 passes"]
+    assert beside(page) == ("no guess", "10 passes")
     assert "**“" not in words(page)
 
 
@@ -102,7 +109,7 @@ def test_a_second_run_needs_no_second_guess_and_stops_the_first_if_it_still_goes
 def test_while_it_runs_there_is_a_stop_button_and_no_verdict(engine):
     engine.next_run = story_run(reply=REPLY[:3], reason=None)
     page = guess(ask(opened()), N)
-    assert not page.metric and "when the run has ended" in words(page)
+    assert not cards(page) and "when the run has ended" in words(page)
     page = press(page, "Stop")
     assert engine.cancelled == [f"{1:032x}"]
 
@@ -199,7 +206,7 @@ def test_the_explanation_stands_in_three_depths_with_this_runs_own_numbers(engin
     page = guess(ask(opened()), N)
     assert [tab.label for tab in page.tabs] == ["In words", "In formulas", "In code"]
     assert "1 + 9 = 10" in words(page) and "In this run: 17." in words(page)
-    assert any("def step(self)" in block.value for block in page.code)
+    assert re.search(r"`{5}python\n.*def step\(self\)", words(page), re.DOTALL)
 
 
 def test_the_second_pass_opens_on_the_head_that_keeps_most_and_its_figures_are_labelled(engine):
@@ -234,7 +241,7 @@ def test_after_a_reload_the_run_is_told_at_once_and_the_guess_is_not_asked_for_a
     first = guess(ask(opened()), N + 1)
     page = opened(**{name: first.query_params[name] for name in ("run", "guess")})
     assert flipbook(page)["run_id"] == first.query_params["run"] and flipbook(page)["reveal"] is True
-    assert [metric.value for metric in page.metric][:2] == ["11 passes", "10 passes"]
+    assert beside(page) == ("11 passes", "10 passes")
     assert "Your guess" not in [box.label for box in page.number_input]
 
 

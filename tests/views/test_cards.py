@@ -26,9 +26,9 @@ def test_how_a_number_was_made_is_markdown_of_ours_with_nothing_of_anybodys_in_i
 
 def test_each_button_opens_its_own_answer_and_says_what_about():
     (element,) = AppTest.from_function(page_with_cards, default_timeout=30).run().html
-    assert element.value.count('popovertarget="how-k-0" aria-label="How? Queue"') == 1
-    assert element.value.count('<div popover id="how-k-0">') == 1
-    assert "how-k-1" not in element.value, "no button where there is nothing to say"
+    assert element.value.count('popovertarget="more-k-0" aria-label="How? Queue"') == 1
+    assert element.value.count('<div popover id="more-k-0">') == 1
+    assert "more-k-1" not in element.value, "no button where there is nothing to say"
 
 
 def test_what_a_page_says_leaves_out_styles():

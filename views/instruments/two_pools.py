@@ -11,6 +11,7 @@ import streamlit as st
 from lessons.filters import decimal_bytes, milliseconds, significant
 from lessons.named_shapes import WAYS
 from views import figure_style
+from views.cards import Card, show_cards
 from views.engine_words import told
 from views.figure_moved import moved_figure
 from views.figure_percentiles import Panel, percentiles_figure
@@ -96,15 +97,14 @@ def _linked(chosen: Chosen) -> dict[str, str]:
 
 def _cards(chosen: Chosen, outcome: Mapping[Arrangement, Served]) -> None:
     """The whole service's speed, which the arrangement hardly changes, and for the split what moved."""
-    with st.grid(3, min_column_width=180, gap="small"):
-        for arrangement in ARRANGEMENTS:
-            one = outcome[arrangement]
-            with st.container(border=True, height="stretch", gap="xsmall"):
-                st.markdown(f"**{chosen.heading(arrangement)}**")
-                st.markdown(_("{rate} tokens/s of all").format(rate=significant(one.tokens_per_s)))
-                if one.moved_bytes is not None and one.transfer_ns is not None:
-                    st.caption(
-                        _("moves {bytes} a request in {time} (medians)").format(
-                            bytes=decimal_bytes(one.moved_bytes), time=milliseconds(one.transfer_ns)
-                        )
-                    )
+    show_cards([_card(chosen.heading(one), outcome[one]) for one in ARRANGEMENTS], least_px=180)
+
+
+def _card(heading: str, one: Served) -> Card:
+    moved = ""
+    if one.moved_bytes is not None and one.transfer_ns is not None:
+        moved = _("moves {bytes} a request in {time} (medians)").format(
+            bytes=decimal_bytes(one.moved_bytes), time=milliseconds(one.transfer_ns)
+        )
+    rate = _("{rate} tokens/s of all").format(rate=significant(one.tokens_per_s))
+    return Card(heading, None, moved, words=rate)

@@ -15,7 +15,7 @@ from engine.serve.launch import EngineProcess, default_command
 from tests.browser.conftest import PATIENCE_MS
 from tests.browser.deploy.nginx import nginx, program
 from tests.browser.site.conftest import ENGINE_READY_S, App
-from tests.browser.site.visitor import LESSON, ask, guess, visit, wait_for_end
+from tests.browser.site.visitor import LESSON, ask, card_value, guess, visit, wait_for_end
 from views.visitor import COOKIE
 
 TOKEN = "a-token-for-machines"
@@ -73,8 +73,7 @@ def test_a_lesson_s_run_streams_to_its_end_through_tls_and_a_sub_path(browser, p
 
     page.reload()
     wait_for_end(page)
-    said = page.get_by_test_id("stMetric").filter(has_text="You said").get_by_test_id("stMetricValue")
-    expect(said).to_have_text("10 passes")
+    expect(card_value(page, "You said")).to_have_text("10 passes")
     context.close()
 
 

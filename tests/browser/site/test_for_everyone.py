@@ -65,7 +65,7 @@ def test_axe_finds_nothing_of_ours_light_or_dark(page, app, path):
 def test_how_a_number_was_made_opens_by_keyboard_shuts_by_escape_and_can_be_read(page, app):
     visit(page, app.url + "/lab")
     asked = page.get_by_role("button", name="How? Queue")
-    told = page.locator(".ts-how", has=asked).locator("[popover]")
+    told = page.locator(".ts-popover", has=asked).locator("[popover]")
     asked.focus()
     page.keyboard.press("Enter")
     expect(told).to_be_visible()

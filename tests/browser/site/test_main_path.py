@@ -10,6 +10,7 @@ from tests.browser.site.visitor import (
     LESSON,
     ask,
     at_rest,
+    card_value,
     guess,
     hold_the_picture,
     lit_columns,
@@ -74,9 +75,8 @@ def test_scrubbing_back_by_keyboard_changes_the_picture_and_asks_the_server_for_
 
 def test_the_guess_stands_beside_what_the_engine_did_and_the_belief_behind_it_is_answered(after_the_run):
     page = after_the_run
-    metrics = page.get_by_test_id("stMetric")
-    expect(metrics.filter(has_text="You said").get_by_test_id("stMetricValue")).to_have_text("11 passes")
-    expect(metrics.filter(has_text="The model ran").get_by_test_id("stMetricValue")).to_have_text("10 passes")
+    expect(card_value(page, "You said")).to_have_text("11 passes")
+    expect(card_value(page, "The model ran")).to_have_text("10 passes")
     says(page, "“The prefill comes on top”")
     says(page, re.compile("There was 1 prefill and then 9 decodes"))
 
@@ -97,8 +97,7 @@ def test_a_reload_finds_run_and_guess_again_and_runs_nothing_anew(address, page)
     assert page.url.split("&at=")[0] == address
     hold_the_picture(page)
     assert lit_columns(page, "prefill", 18) == every_layer(range(P))
-    said = page.get_by_test_id("stMetric").filter(has_text="You said").get_by_test_id("stMetricValue")
-    expect(said).to_have_text("11 passes")
+    expect(card_value(page, "You said")).to_have_text("11 passes")
 
 
 def test_the_check_question_tells_right_from_wrong(after_the_run):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.site.conftest import settled
 from views.palette import BACKGROUND, COLOURS
@@ -64,8 +64,13 @@ def new_run(page: Page) -> Iterator[None]:
 def wait_for_end(page: Page) -> None:
     """Until the run in view has ended and the figures under it have been drawn."""
     page.wait_for_function("window.__flipbook?.isOver === true")
-    expect(page.locator("[data-testid=stMetric], .ts-cards").first).to_be_visible()
+    expect(page.locator(".ts-cards").first).to_be_visible()
     settled(page)
+
+
+def card_value(page: Page, label: str) -> Locator:
+    """What stands on the card with this label."""
+    return page.locator(".ts-cards > div").filter(has_text=label).locator("dd").first
 
 
 def at_rest(page: Page, step: int) -> None:

@@ -6,8 +6,8 @@ more such playbacks with the machine that they were taken on, kept in lessons/me
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from engine.loop.policy import Policy
 MEASUREMENTS = Path(__file__).resolve().parent / "measurements"
 
 
-class Playback(msgspec.Struct, frozen=True):
+class Playback(msgspec.Struct, frozen=True, dict=True):
     """What one engine did. All times are nanoseconds on one clock, on which the first request came at 0 or later."""
 
     name: str
@@ -62,9 +62,17 @@ class Playback(msgspec.Struct, frozen=True):
         busy = self.end_ns - self.rows[0].start_ns if self.rows else 0
         return self.n_tokens * 1e9 / busy if busy else None
 
-    def shares_of(self, ticket: int) -> Iterator[tuple[StepRow, Share]]:
+    def shares_of(self, ticket: int) -> list[tuple[StepRow, Share]]:
         """The steps that a request took part in, with its part."""
-        return ((row, share) for row in self.rows for share in row.shares if share.ticket == ticket)
+        return self._shares.get(ticket, [])
+
+    @cached_property
+    def _shares(self) -> dict[int, list[tuple[StepRow, Share]]]:
+        found: dict[int, list[tuple[StepRow, Share]]] = {}
+        for row in self.rows:
+            for share in row.shares:
+                found.setdefault(share.ticket, []).append((row, share))
+        return found
 
     def token_ns(self, ticket: int) -> list[int]:
         """When each of a request's tokens existed."""

@@ -46,23 +46,26 @@ class Stretch(NamedTuple):
 
 def stretches(one: Playback, *, merged: bool) -> list[Stretch]:
     """Everything that each request did and waited for, in order of time within a request."""
-    parts = [part for ticket in one.arrivals for part in _of_ticket(one, ticket)]
+    parts = [part for of_one in _by_ticket(one).values() for part in of_one]
     return list(_joined(parts)) if merged else parts
 
 
-def _of_ticket(one: Playback, ticket: int) -> Iterator[Stretch]:
+def _by_ticket(one: Playback) -> dict[int, list[Stretch]]:
     """A wait is what lies between two parts (or before the first) while the table names the request as waiting."""
-    since, reason = one.arrivals[ticket], ""
-    begun = False
+    found: dict[int, list[Stretch]] = {ticket: [] for ticket in one.arrivals}
+    since, reasons = dict(one.arrivals), dict[int, str]()
     for row in one.rows:
-        reason = next((wait.reason for wait in row.waiting if wait.ticket == ticket), reason)
-        share = next((share for share in row.shares if share.ticket == ticket), None)
-        if share is None:
-            continue
-        if row.start_ns > since and (reason or not begun):
-            yield Stretch(ticket, "waits", since, row.start_ns, 0, 0, reason)
-        yield Stretch(ticket, share.phase, row.start_ns, row.end_ns, share.n_tokens, 1, "")
-        since, reason, begun = row.end_ns, "", True
+        reasons |= {wait.ticket: wait.reason for wait in row.waiting}
+        for share in row.shares:
+            ticket = share.ticket
+            if (parts := found.get(ticket)) is None:
+                continue
+            reason = reasons.pop(ticket, "")
+            if row.start_ns > since[ticket] and (reason or not parts):
+                parts.append(Stretch(ticket, "waits", since[ticket], row.start_ns, 0, 0, reason))
+            parts.append(Stretch(ticket, share.phase, row.start_ns, row.end_ns, share.n_tokens, 1, ""))
+            since[ticket] = row.end_ns
+    return found
 
 
 def _joined(parts: Iterable[Stretch]) -> Iterator[Stretch]:

@@ -12,7 +12,6 @@ import msgspec
 
 from engine.account import cost
 from engine.account.distribution import Distribution
-from engine.account.metrics import timings
 from engine.account.presets import LINKS, Link
 from engine.account.record import ModelShape
 from engine.loop.policy import Policy
@@ -81,9 +80,9 @@ class Served(msgspec.Struct, frozen=True):
 
 def served(simulations: Sequence[Simulation]) -> Served:
     """Sum up the simulations of one arrangement, in which somebody got a token."""
-    times = [timings(run) for one in simulations for run in one.runs]
+    times = [of_run for one in simulations for of_run in one.timings]
     ends = [one.end_ns for one in simulations]
-    tokens = sum(len(run.emissions) for one in simulations for run in one.runs)
+    tokens = sum(1 + len(one.itl_ns) for one in times if one.ttft_ns is not None)
     moves = [move for one in simulations for move in one.transfers]
     return Served(
         ttft=Distribution.of([one.ttft_ns for one in times if one.ttft_ns is not None]),

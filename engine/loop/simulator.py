@@ -22,11 +22,12 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 
 import msgspec
 
 from engine.account.cost import Rates
+from engine.account.metrics import Timings, timings
 from engine.account.presets import Link
 from engine.account.record import Device, ModelShape, Run, Serving
 from engine.account.step_record import Share, StepRow
@@ -81,6 +82,11 @@ class Simulation:
     def end_ns(self) -> int:
         """When the last step ended."""
         return max((rows[-1].end_ns for rows in (self.rows, self.decode_rows) if rows), default=0)
+
+    @cached_property
+    def timings(self) -> list[Timings]:
+        """Of each run, in their order."""
+        return [timings(run) for run in self.runs]
 
 
 class _Pool:

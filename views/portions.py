@@ -57,10 +57,13 @@ class _Buffer:
         self._runs = _runs_after(message, self._runs)
         if self._due is not None and self._due.done():
             self._due = self._due.result()
-        if not self._runs:
-            await self._send_kept()
-        elif self._due is None:
-            self._due = asyncio.create_task(self._send_later())
+        if self._runs:
+            self._due = self._due or asyncio.create_task(self._send_later())
+            return
+        if self._due is not None and not self._sending.locked():
+            self._due.cancel()  # the next run has a time of its own
+            self._due = None
+        await self._send_kept()
 
     def close(self) -> None:
         """The connection is no more: what was kept has nobody to go to, nor has an error in sending it."""

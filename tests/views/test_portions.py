@@ -55,6 +55,17 @@ def test_a_run_that_is_over_soon_arrives_whole_and_at_its_end():
     connected(talk)
 
 
+def test_the_next_run_has_a_time_of_its_own():
+    # The wait that a run had begun went on after its end, and cut the next one in two.
+    async def talk(tell: Told, arrived: list[Message]) -> None:
+        for message in (BEGINS, ELEMENT, ENDS):
+            await tell(message)
+        await asyncio.sleep(0)
+        assert len(arrived) == 3 and len(asyncio.all_tasks()) == 1
+
+    connected(talk)
+
+
 def test_a_run_that_begins_again_is_one_with_what_follows():
     async def talk(tell: Told, arrived: list[Message]) -> None:
         for message in (BEGINS, AGAIN, BEGINS, ELEMENT):

@@ -2,6 +2,10 @@
 
 Inline code would travel again with every changed setting. The module exports `update(component)`, which may be called
 again and again, and `destroy(place)`; the data has `labels.load_failed`, for a module that does not arrive.
+
+Where settings change while the component's code is still on its way, Streamlit (1.67) calls for the old ones as well,
+sometimes last, and takes that call back at once. So a call waits for a task to pass before it does anything, and if it
+is taken back, the picture goes only if this call has put it there.
 """
 
 from __future__ import annotations
@@ -11,16 +15,22 @@ from views.served_files import asset_url
 # Registered inline code needs a line break, and a root-relative import does not resolve inside it.
 _SHIM = """
 const ready = import(new URL("{address}", location.origin).href);
+const shown = new WeakMap(); // place -> the call whose settings it shows
 export default function (component) {{
   let gone = false;
   const place = component.parentElement;
+  const show = (module) => {{
+    if (gone) return;
+    shown.set(place, component);
+    module.update(component);
+  }};
   ready.then(
-    (module) => {{ if (!gone) module.update(component); }},
+    (module) => setTimeout(show, 0, module),
     () => {{ place.querySelector("{element}").textContent = component.data.labels.load_failed; }},
   );
   return () => {{
     gone = true;
-    ready.then((module) => module.destroy(place), () => undefined);
+    ready.then((module) => {{ if (shown.get(place) === component) module.destroy(place); }}, () => undefined);
   }};
 }}
 """

@@ -131,7 +131,7 @@ def test_a_waiting_request_learns_when_it_moves_up():
         pass
     assert [e.ahead for e in logs[2].run.events if isinstance(e, Queued)] == [2, 1, 0]
     assert [e.ahead for e in logs[0].run.events if isinstance(e, Queued)] == [0]
-    # Longer than the first request waited, it said once; but that one came earlier, and on a busy machine waited longer.
+    # Once it asked whether that was longer than the first request waited, which on a busy machine it need not be.
     passes = [timings(log.run).prefill_ns for log in logs[:2]]
     assert timings(logs[2].run).queue_ns >= sum(passes), "both others ran while it waited"
 

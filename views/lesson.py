@@ -32,7 +32,7 @@ from views.page_state import PageState
 from views.picture import show_flipbook
 from views.prose import filled, show_prose
 from views.questions import ask_guess, committed, show_check, show_comparison
-from views.safe_text import code_span
+from views.safe_text import plain
 from views.scene import Scene, lesson_sampling, scene_of
 from views.teaching import show_teaching
 from views.words import LANGUAGES, N_, Words, _, language
@@ -242,7 +242,7 @@ def _code(reference: str) -> str:
         shown = excerpt(reference)
     except (SourceError, OSError, SyntaxError):
         return f"\n\n:gray[:small[{_('This code is not here any more.')}]]"
-    where = f"{code_span(shown.path)}, {_('from line')} {shown.first_line}"
+    where = f"{plain(shown.path)}, {_('from line')} {shown.first_line}"
     return f"\n\n:gray[:small[{where}]]\n\n`````python\n{shown.code}\n`````"
 
 

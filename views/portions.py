@@ -1,8 +1,8 @@
-"""What a script says reaches the browser in few portions: one in a tenth of a second at most, the last at its end.
+"""What a fragment says reaches the browser in few portions: one in a tenth of a second at most, the last at its end.
 
 Streamlit sends whatever there is every few milliseconds, and each portion makes its browser side draw all of the page
-again, some 40 ms on a long lesson. That a script has begun is the first of them, and while the browser was busy with
-it, the answer came.
+again, some 40 ms on a long lesson. That a run has begun is the first of them, and while the browser was busy with it,
+the answer came. A run of the whole page is left as it is: the browser draws what there is while the rest is made.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Portions:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass everything on, what a script says in portions."""
+        """Pass everything on, what a fragment says in portions."""
         if scope["type"] != "websocket" or not scope["path"].endswith(STREAM):
             return await self._app(scope, receive, send)
         buffer = _Buffer(send)
@@ -49,7 +49,7 @@ class _Buffer:
         self._sending = asyncio.Lock()
 
     async def send(self, message: Message) -> None:
-        """Keep what a running script says for the next portion; anything else goes at once, after what was kept.
+        """Keep what a running fragment says for the next portion; anything else goes at once, after what was kept.
 
         Raises what the sending of the portion before has raised.
         """
@@ -81,14 +81,14 @@ class _Buffer:
 
 
 def _runs_after(message: Message, runs: bool) -> bool:
-    """Whether a script runs after this message, if it ran before or not. One that begins again goes on."""
+    """Whether a fragment runs after this message, if one ran before or not. One that begins again goes on."""
     try:
         said = ForwardMsg.FromString(message.get("bytes") or b"")
     except DecodeError:
         return runs
     match said.WhichOneof("type"):
         case "new_session":
-            return True
+            return bool(said.metadata.run.fragment_ids)
         case "script_finished":
             return said.script_finished == ForwardMsg.FINISHED_EARLY_FOR_RERUN
     return runs

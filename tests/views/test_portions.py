@@ -1,4 +1,4 @@
-"""What a script says on Streamlit's connection, in portions."""
+"""What a fragment says on Streamlit's connection, in portions."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from views.portions import STREAM, Portions
 
 BEGINS, ENDS, AGAIN, ELEMENT = (ForwardMsg() for _ in range(4))
 BEGINS.new_session.name = "main"
+BEGINS.metadata.run.fragment_ids.append("an instrument")
+WHOLE_PAGE = ForwardMsg()
+WHOLE_PAGE.new_session.name = "main"
 ENDS.script_finished = ForwardMsg.FINISHED_SUCCESSFULLY
 AGAIN.script_finished = ForwardMsg.FINISHED_EARLY_FOR_RERUN
 ELEMENT.delta.new_element.text.body = "words"
@@ -102,6 +105,15 @@ def test_what_is_said_while_a_portion_goes_out_goes_with_it(monkeypatch):
     connected(talk)
 
 
+def test_a_run_of_the_whole_page_is_drawn_while_the_rest_of_it_is_made():
+    async def talk(tell: Told, arrived: list[Message]) -> None:
+        for message in (WHOLE_PAGE, ELEMENT):
+            await tell(message)
+        assert len(arrived) == 2
+
+    connected(talk)
+
+
 def test_outside_a_run_and_on_other_connections_nothing_waits():
     async def outside(tell: Told, arrived: list[Message]) -> None:
         await tell(ELEMENT)
@@ -134,7 +146,7 @@ def test_a_browser_that_is_gone_is_told_to_who_speaks_next(monkeypatch):
     asyncio.run(Portions(app)({"type": "websocket", "path": STREAM}, None, gone))
 
 
-@given(st.lists(st.sampled_from((BEGINS, ELEMENT, AGAIN, ENDS, None))))
+@given(st.lists(st.sampled_from((BEGINS, WHOLE_PAGE, ELEMENT, AGAIN, ENDS, None))))
 def test_everything_arrives_once_and_in_order(said):
     """None: a moment passes. A run's last words are the end of the connection's."""
     messages = [one for one in said if one is not None] + [ENDS]

@@ -1,4 +1,4 @@
-"""Numbers side by side as cards: what each is, its value, a line of small print, and perhaps how it was made."""
+"""Numbers or short texts side by side as cards: what each is, a line of small print, and perhaps how it was made."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from views.words import _
 
 @dataclass(frozen=True)
 class Card:
-    """One number. `value` is None where there is nothing to say; then its place stays blank."""
+    """One number, or words. Where both are missing there is nothing to say, and the place stays blank."""
 
     label: str
     value: str | None

@@ -15,7 +15,7 @@ from views.served_files import asset_url
 # Registered inline code needs a line break, and a root-relative import does not resolve inside it.
 _SHIM = """
 const ready = import(new URL("{address}", location.origin).href);
-const shown = new WeakMap(); // place -> the call whose settings it shows
+const shown = new WeakMap(); // place -> the call whose settings are in its picture
 export default function (component) {{
   let gone = false;
   const place = component.parentElement;

@@ -15,6 +15,7 @@ from engine.account.record import Run
 from engine.account.record_file import RecordError
 from lessons import catalogue, named_shapes
 from lessons.code_source import SourceError, excerpt
+from lessons.curves import Curve
 from lessons.directives import DIRECTIVES
 from lessons.expressions import Expression, ExpressionError, Placeholder, Value, placeholders
 from lessons.filters import check_filters, write
@@ -28,7 +29,7 @@ from lessons.structure import Block, Fault, Lesson
 from lessons.typed_numbers import typed_numbers
 
 QUESTIONS = ("predict", "check")
-_READ = ("title", "right", "wrong", "label", "outcome", "option")
+_READ = ("title", "right", "wrong", "label", "outcome", "option", "along")
 """Settings that a learner reads: numbers in them are computed, too."""
 
 
@@ -230,15 +231,33 @@ def _check_question(
     try:
         question = Question.of(block)
         computed = [question.answer, *(near.value for near in question.near)]
-        for expression in (one for one in computed if not isinstance(one, str)):
-            _check_names(expression, own_names)
-            if all(name in values for name in expression.names):
-                expression.evaluate(values)
+        for source in (one for one in computed if not isinstance(one, str)):
+            _check_names(source, own_names)
+            if all(name in values for name in source.names):
+                source.evaluate(values)
+        if question.axes is not None and all(name in values for name in question.names):
+            yield from _check_curves(question, block, path, values)
     except ExpressionError as error:
         yield Fault(path, line, str(error))
 
 
-def _check_names(expression: Expression, own_names: Mapping[str, str]) -> None:
+def _check_curves(question: Question, block: Block, path: Path, values: Mapping[str, Value]) -> Iterator[Fault]:
+    """A right curve that cannot be drawn, or a belief that would pass for right."""
+    lines = {key: [one.line for one in block.settings if one.key == key] for key in ("answer", "near")}
+    right = question.right_value(values)
+    if not isinstance(right, tuple):
+        return
+    if not question.accepts(right):
+        message = f"the right curve leaves the drawing, which goes from {question.smallest} to {question.largest}"
+        yield Fault(path, lines["answer"][-1], message)
+    for near, line in zip(question.near, lines["near"], strict=True):
+        known = isinstance(near.value, Curve) and all(name in values for name in near.value.names)
+        belief = near.value.evaluate(values) if known and isinstance(near.value, Curve) else None
+        if isinstance(belief, tuple) and question.same(belief, right):
+            yield Fault(path, line, f"the belief of {near.card} is so near the right curve that it counts as right")
+
+
+def _check_names(expression: Expression | Curve, own_names: Mapping[str, str]) -> None:
     for name in expression.names:
         if kind_of(name, own_names) is None:
             raise ExpressionError(f"unknown name `{name}` in `{expression.source}`")

@@ -16,12 +16,15 @@ Argument = Literal["none", "id", "choice"]
 QUESTION_SETTINGS = frozenset(
     {
         "kind", "answer", "near", "min", "max", "step", "within", "unit", "option", "given", "right", "wrong", "label",
-        "outcome",
+        "outcome", "at", "along", "evidence",
     }
 )  # fmt: skip
 """`kind` number: `step: 0.1` takes decimals, `within: 10 %` or `within: 2` is the tolerance. `kind` choice: `option:
 key | text` lines, and `answer:` and `near:` hold keys; by `answer: a = <expression>, b = <expression>` the larger is
-right. `outcome:` are the words over the right value in a comparison.
+right. `kind` curve: drawn by hand over the marks `at: 0, 100, 200`, which count what `along:` says, between `min:` and
+`max:` of `unit:`; `answer:` and `near:` are an expression of `x`, or one for each mark with commas between, `within:
+10 %` is a share of the height, and `evidence:` says how the right one was made. `outcome:` are the words over the right
+value in a comparison.
 """
 
 

@@ -5,15 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
+from lessons.curves import Axes, Curve, Points, gap
 from lessons.expressions import Expression, ExpressionError, Value
 from lessons.largest import Largest
 from lessons.structure import Block
 
-Kind = Literal["number", "choice"]
-Answer = int | float | str
-"""A whole number, a number with decimals, or the key of an option."""
+Kind = Literal["number", "choice", "curve"]
+Made = Literal["computed", "recorded", "simulated"]
+Answer = int | float | str | Points
+"""A whole number, a number with decimals, the key of an option, or a curve's value at each of its marks."""
+Source = Expression | Curve | str
+"""What an answer is computed from; of a choice, the key of an option."""
+Right = Value | Points
+"""What has been computed from it; None while it is not known."""
 
 _GIVEN = re.compile(r"([a-z][a-z_]*)\s*=\s*(\d+(?:\.\d+)?)")
 _NEAR = re.compile(r"(.+?)\s*->\s*([a-z0-9-]+)")
@@ -23,6 +29,8 @@ _WITHIN = re.compile(r"(\d+(?:\.\d+)?)\s*(%?)")
 
 LARGEST = 100_000
 """The largest answer that a number box accepts unless the lesson says otherwise."""
+DRAWN_BY_HAND = 0.1
+"""Share of its height by which a sketch may miss the right curve on the mean, unless the lesson says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -33,16 +41,21 @@ class Tolerance:
     share: float = 0.0
 
     def holds(self, answer: float, value: float) -> bool:
-        """Whether the answer is near enough; a billionth more is let through for what decimals lose in binary."""
-        allowed = max(self.amount, self.share * abs(value))
-        return abs(answer - value) <= allowed * (1 + 1e-9)
+        """Whether the answer is near enough."""
+        return self.allows(abs(answer - value), abs(value))
+
+    def allows(self, distance: float, whole: float) -> bool:
+        """Whether a distance is small enough, a share being one of the whole; a billionth more is let through for what
+        decimals lose in binary.
+        """
+        return distance <= max(self.amount, self.share * whole) * (1 + 1e-9)
 
 
 @dataclass(frozen=True)
 class Near:
-    """A wrong belief as a number, or as the key of an option, and the card that answers it."""
+    """A wrong belief as a number, a curve, or the key of an option, and the card that answers it."""
 
-    value: Expression | str
+    value: Source
     card: str
 
 
@@ -52,11 +65,13 @@ class Question:
 
     id: str
     kind: Kind
-    answer: Expression | str
+    answer: Source
     """What is right; of a choice, the key of the right option, or what tells it for a run (`Largest`)."""
     near: tuple[Near, ...]
     options: Mapping[str, str]
-    """Key -> Markdown of each option of a choice, in order; empty for a number."""
+    """Key -> Markdown of each option of a choice, in order; else empty."""
+    axes: Axes | None
+    """Of a curve, where it is asked for; its values lie between `smallest` and `largest`. None for the others."""
     given: Mapping[str, int | float]
     """Numbers that the question itself states, by their name in expressions (`check.n`)."""
     smallest: int | float
@@ -64,10 +79,13 @@ class Question:
     step: int | float
     """Distance of two numbers that the box takes: 1, or less for decimals."""
     tolerance: Tolerance
+    """Of a curve, for its mean distance from the right one, and a share is one of the drawing's height."""
     unit: str
     label: str
     outcome: str
     """Words over the right value in a comparison."""
+    evidence: Made
+    """How a curve that no run gives was made."""
     right: str
     wrong: str
     text: str
@@ -77,26 +95,32 @@ class Question:
         """Read a block; raises `ExpressionError` naming the setting that is missing or cannot be read."""
         kind = _kind(block)
         options = _options(block) if kind == "choice" else {}
+        axes = Axes.read(block.value("at") or "", block.value("along") or "") if kind == "curve" else None
         step = _number(block, "step", 1)
         if step <= 0:
             raise ExpressionError("step: must be above 0")
         smallest, largest = (_number(block, key, default) for key, default in (("min", 0), ("max", LARGEST)))
+        if axes is not None and not block.value("max"):
+            raise ExpressionError("max: a curve needs the upper end of its drawing")
         if smallest >= largest:
             raise ExpressionError(f"min: {smallest} must be below max: {largest}")
+        read = _Reader(options, axes)
         return cls(
             id=block.argument,
             kind=kind,
-            answer=_valued(block.value("answer") or "", options, kind, "answer"),
-            near=tuple(_near(one, options, kind) for one in block.values("near")),
+            answer=read.source(block.value("answer") or "", "answer"),
+            near=tuple(read.near(one) for one in block.values("near")),
             options=options,
+            axes=axes,
             given=dict(_given(one) for one in block.values("given")),
             smallest=smallest,
             largest=largest,
             step=step,
-            tolerance=_tolerance(block, step),
+            tolerance=_tolerance(block, step if axes is None else None),
             unit=block.value("unit") or "",
             label=block.value("label") or "",
             outcome=block.value("outcome") or "",
+            evidence=_made(block),
             right=block.value("right") or "",
             wrong=block.value("wrong") or "",
             text=block.body,
@@ -108,43 +132,88 @@ class Question:
         return () if isinstance(self.answer, str) else self.answer.names
 
     def accepts(self, answer: Answer) -> bool:
-        """Whether this could be an answer at all: the key of an option, or a number within the limits."""
+        """Whether this could be an answer at all: the key of an option, or a number, or one for each mark, within the
+        limits.
+        """
         if self.kind == "choice" or isinstance(answer, str):
             return answer in self.options
-        return self.smallest <= answer <= self.largest
+        given = answer if isinstance(answer, tuple) else (answer,)
+        expected = len(self.axes.at) if self.axes else None
+        fits = len(given) == expected if isinstance(answer, tuple) else expected is None
+        return fits and all(self.smallest <= one <= self.largest for one in given)
 
-    def right_value(self, values: Mapping[str, Value]) -> Value:
+    def right_value(self, values: Mapping[str, Value]) -> Right:
         """The right answer for these values; None while it is not known."""
         return self._value(self.answer, values)
 
     def is_right(self, answer: Answer, values: Mapping[str, Value]) -> bool | None:
         """Whether an answer is right for these values; None while the right one is not known."""
         right = self.right_value(values)
-        return None if right is None else self._same(answer, right)
+        return None if right is None else self.same(answer, right)
 
     def card_for(self, answer: Answer, values: Mapping[str, Value]) -> str | None:
-        """The card of the first wrong belief that leads to this answer; None for a right answer or an unknown belief.
+        """The card of the first wrong belief that leads to this answer; of a curve, of the belief that comes nearest.
+        None for a right answer or an unknown belief.
 
         The right answer never meets a card, even where a wrong belief happens to give the same number.
         """
         if self.is_right(answer, values) is not False:
             return None
-        return next((near.card for near in self.near if self._same(answer, self._value(near.value, values))), None)
+        beliefs = [(near.card, self._value(near.value, values)) for near in self.near]
+        found = [(card, value) for card, value in beliefs if self.same(answer, value)]
+        if isinstance(answer, tuple):
+            found.sort(key=lambda one: gap(answer, one[1]) if isinstance(one[1], tuple) else 0)
+        return found[0][0] if found else None
 
-    def _value(self, source: Expression | str, values: Mapping[str, Value]) -> Value:
-        return source if isinstance(source, str) else source.evaluate({**values, **self.given})
-
-    def _same(self, answer: Answer, value: Value) -> bool:
-        if isinstance(answer, str) or isinstance(value, str) or value is None:
+    def same(self, answer: Answer, value: Right) -> bool:
+        """Whether an answer counts as this value."""
+        if isinstance(answer, tuple) and isinstance(value, tuple):
+            return self.tolerance.allows(gap(answer, value), self.largest - self.smallest)
+        if isinstance(answer, str | tuple) or isinstance(value, str | tuple) or value is None:
             return answer == value
         return self.tolerance.holds(answer, value)
+
+    def _value(self, source: Source, values: Mapping[str, Value]) -> Right:
+        return source if isinstance(source, str) else source.evaluate({**values, **self.given})
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """How an answer and the beliefs near it are written for this kind of question."""
+
+    options: Mapping[str, str]
+    axes: Axes | None
+
+    def source(self, text: str, setting: str) -> Source:
+        if self.axes is not None:
+            return Curve.read(text, self.axes.at)
+        if not self.options:
+            return Expression.parse(text)
+        if "=" in text:
+            return Largest.read(text, self.options)
+        if text not in self.options:
+            raise ExpressionError(f"{setting}: must be one of the options {', '.join(self.options)}, not {text!r}")
+        return text
+
+    def near(self, text: str) -> Near:
+        match = _NEAR.fullmatch(text)
+        if match is None:
+            raise ExpressionError(f"near: is written `expression -> card`, not {text!r}")
+        return Near(self.source(match[1], "near"), match[2])
 
 
 def _kind(block: Block) -> Kind:
     kind = block.value("kind")
     if kind not in get_args(Kind):
         raise ExpressionError(f"kind: must be one of {', '.join(get_args(Kind))}, not {kind!r}")
-    return "choice" if kind == "choice" else "number"
+    return cast(Kind, kind)
+
+
+def _made(block: Block) -> Made:
+    made = block.value("evidence") or "computed"
+    if made not in get_args(Made):
+        raise ExpressionError(f"evidence: must be one of {', '.join(get_args(Made))}, not {made!r}")
+    return cast(Made, made)
 
 
 def _options(block: Block) -> dict[str, str]:
@@ -156,23 +225,6 @@ def _options(block: Block) -> dict[str, str]:
     if len(options) < max(2, len(found)):
         raise ExpressionError("option: a choice needs at least two, each with a key of its own")
     return options
-
-
-def _valued(source: str, options: Mapping[str, str], kind: Kind, setting: str) -> Expression | str:
-    if kind == "number":
-        return Expression.parse(source)
-    if "=" in source:
-        return Largest.read(source, options)
-    if source not in options:
-        raise ExpressionError(f"{setting}: must be one of the options {', '.join(options)}, not {source!r}")
-    return source
-
-
-def _near(source: str, options: Mapping[str, str], kind: Kind) -> Near:
-    match = _NEAR.fullmatch(source)
-    if match is None:
-        raise ExpressionError(f"near: is written `expression -> card`, not {source!r}")
-    return Near(_valued(match[1], options, kind, "near"), match[2])
 
 
 def _given(source: str) -> tuple[str, int | float]:
@@ -191,11 +243,13 @@ def _number(block: Block, key: str, default: int) -> int | float:
     return _read(value)
 
 
-def _tolerance(block: Block, step: float) -> Tolerance:
-    """As `within:` says; without it a whole number is exact, and one with decimals is right to half a step."""
+def _tolerance(block: Block, step: float | None) -> Tolerance:
+    """As `within:` says; without it a whole number is exact, one with decimals is right to half a step, and a curve
+    (which has no `step` here) to a tenth of its height.
+    """
     within = block.value("within")
     if within is None:
-        return Tolerance(0.0 if isinstance(step, int) else step / 2)
+        return Tolerance(share=DRAWN_BY_HAND) if step is None else Tolerance(0.0 if isinstance(step, int) else step / 2)
     match = _WITHIN.fullmatch(within)
     if match is None:
         raise ExpressionError(f"within: is written `10 %` or as a number, not {within!r}")

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from lessons.catalogue import language_of
-from lessons.expressions import Expression, ExpressionError, Value
+from lessons.expressions import ExpressionError, Value
 from lessons.filters import write
-from lessons.questions import Near, Question
+from lessons.questions import Near, Question, Right, Source
 from lessons.structure import Block, Lesson
 from views.evidence import source_line
 from views.prose import filled
@@ -74,7 +74,7 @@ def _question(block: Block, recorded: RecordedLesson) -> Iterator[str]:
 
 def _right(question: Question, values: Mapping[str, Value]) -> str:
     right = _("**Right: {answer}**").format(answer=right_answer(question, values))
-    if isinstance(question.answer, Expression):
+    if not isinstance(question.answer, str):
         right += f" (`{question.answer.source}`{_tolerance(question)})"
     return f"{right}. {filled(question.right, values)}".rstrip()
 
@@ -89,7 +89,7 @@ def _tolerance(question: Question) -> str:
 def _belief(near: Near, question: Question, lesson: Lesson, values: Mapping[str, Value]) -> str:
     card = lesson.find("card", near.card)
     title = filled(card.value("title") or near.card, values) if card else near.card
-    source = f" (`{near.value.source}`)" if isinstance(near.value, Expression) else ""
+    source = "" if isinstance(near.value, str) else f" (`{near.value.source}`)"
     return f"- {_answer(near.value, question, values)}{source}: {title}"
 
 
@@ -98,9 +98,9 @@ def right_answer(question: Question, values: Mapping[str, Value]) -> str:
     return _answer(question.answer, question, {**values, **question.given})
 
 
-def _answer(answer: Expression | str, question: Question, values: Mapping[str, Value]) -> str:
+def _answer(answer: Source, question: Question, values: Mapping[str, Value]) -> str:
     try:
-        value = answer if isinstance(answer, str) else answer.evaluate(values)
+        value: Right = answer if isinstance(answer, str) else answer.evaluate(values)
     except ExpressionError:
         value = None
     return _("told on the page") if value is None else written_answer(question, value, values)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from lessons.questions import Answer
 from views.database import KEEP_DAYS, Database
@@ -40,7 +41,7 @@ CREATE TABLE IF NOT EXISTS attempts (
     visitor  INTEGER NOT NULL REFERENCES visitors ON DELETE CASCADE,
     lesson   TEXT NOT NULL,
     question TEXT NOT NULL,
-    answer   TEXT NOT NULL,         -- JSON: a number, the key of an option, or null where it was passed over
+    answer   TEXT NOT NULL,         -- JSON: a number, a list of them, the key of an option, or null: passed over
     correct  INTEGER,               -- 1, 0; NULL for a guess, which its run decides
     at       TEXT NOT NULL          -- ISO 8601, UTC
 ) STRICT;
@@ -92,7 +93,7 @@ class AttemptStore:
         query = "SELECT lesson, question, answer, correct, at FROM attempts JOIN browsers USING (visitor) "
         rows = self._rows(query + "WHERE browser = ? ORDER BY attempt", browser)
         return [
-            Attempt(lesson, question, json.loads(answer), None if right is None else bool(right), _time(at))
+            Attempt(lesson, question, answer_of(answer), None if right is None else bool(right), _time(at))
             for lesson, question, answer, right, at in rows
         ]
 
@@ -219,6 +220,12 @@ class AttemptStore:
                 return database.execute(query, values).fetchall() if database else []
 
         return self._database.attempt(rows, otherwise=[])
+
+
+def answer_of(kept: str) -> Any:
+    """An `Answer`, or None, as it was kept in JSON, which has a list where a curve is a tuple."""
+    answer = json.loads(kept)
+    return tuple(answer) if isinstance(answer, list) else answer
 
 
 def _time(text: str) -> datetime:

@@ -14,7 +14,7 @@ from views import attempts
 from views.class_here import Here, class_votes, glance
 from views.class_votes import PHASES, ROUND_OF, Key, Phase, Round
 from views.prose import show_prose
-from views.questions import answer_box, answer_row, written_answer
+from views.questions import answer_box, answer_in, answer_row, what_is_missing, written_answer
 from views.words import _, ngettext
 
 LOOK_EVERY_S = 2.0
@@ -85,10 +85,9 @@ def _form(paper: _Paper, values: Mapping[str, Value], own: Mapping[Round, Answer
 
 
 def _hand_in(paper: _Paper) -> None:
-    answer = st.session_state.get(paper.box)
-    if answer is None or not paper.question.accepts(answer):
-        first = _("Choose one first.") if paper.question.options else _("Type a number first.")
-        st.session_state[_problem(paper.key)] = first
+    answer = answer_in(paper.question, paper.box)
+    if answer is None:
+        st.session_state[_problem(paper.key)] = what_is_missing(paper.question, paper.box)
         return
     _send(paper, answer)
 

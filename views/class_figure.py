@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 import streamlit as st
 
-from lessons.expressions import Value
-from lessons.questions import Answer, Question
+from lessons.questions import Answer, Question, Right
 from views.chart import chart
 from views.class_votes import Tally
 from views.figure_style import FAINT, TEXT, styled
@@ -39,7 +38,7 @@ class Row:
     right: bool | None = None
 
 
-def vote_rows(question: Question, tally: Tally, right: Value, written: Callable[[Answer], str]) -> list[Row]:
+def vote_rows(question: Question, tally: Tally, right: Right, written: Callable[[Answer], str]) -> list[Row]:
     """The answers in the question's own order: options as they stand, numbers from small to large, the rest last."""
     first, second = tally.of_round(1), tally.of_round(2)
     given = first + second
@@ -47,9 +46,10 @@ def vote_rows(question: Question, tally: Tally, right: Value, written: Callable[
         shown: list[Answer] = list(question.options)
     else:
         often = [answer for answer, _n in given.most_common(MOST_BARS)]
-        shown = sorted((answer for answer in often if not isinstance(answer, str)), key=float)
+        numbers = [answer for answer in often if isinstance(answer, int | float)]
+        shown = sorted(numbers)
     rows = [
-        Row(written(one), first[one], second[one], None if right is None else _is(question, one, right))
+        Row(written(one), first[one], second[one], None if right is None else question.same(one, right))
         for one in shown
     ]  # fmt: skip
     rest = [answer for answer in given if answer not in shown]
@@ -96,10 +96,7 @@ def votes_figure(rows: list[Row], theme: Theme, *, large: bool) -> go.Figure:
 def show_votes(rows: list[Row], tally: Tally, theme: Theme, *, large: bool, key: str) -> None:
     """The figure, how many changed their mind, and the numbers as a table."""
     chart(votes_figure(rows, theme, large=large).to_json(), key=f"votes-{key}", description=_described(rows))
-    for line in (_shift(tally), _verdict(rows)):
-        if line:
-            st.markdown(line)
-    st.caption(_("Counted from the votes of this class on this server; no vote is shown by person."))
+    say_what_changed(tally, _right_counts(rows))
     numbers_table(_votes_table(rows), key=f"votes-{key}")
 
 
@@ -114,15 +111,17 @@ def _votes_table(rows: list[Row]) -> dict[str, list[object]]:
     return table
 
 
-def _is(question: Question, answer: Answer, right: Value) -> bool:
-    if isinstance(answer, str) or isinstance(right, str) or right is None:
-        return answer == right
-    return question.tolerance.holds(answer, right)
-
-
 def _label(row: Row, width: int) -> str:
     words = _MARKS.sub("", f"✓ {row.label}" if row.right else row.label)
     return "<br>".join(html.escape(line, quote=False) for line in textwrap.wrap(words, width)) or " "
+
+
+def say_what_changed(tally: Tally, right: tuple[int, int] | None) -> None:
+    """How many changed their mind and, once that is known, how many were `right` in each vote."""
+    for line in (_shift(tally), _verdict(tally, right) if right else ""):
+        if line:
+            st.markdown(line)
+    st.caption(_("Counted from the votes of this class on this server; no vote is shown by person."))
 
 
 def _shift(tally: Tally) -> str:
@@ -135,16 +134,18 @@ def _shift(tally: Tally) -> str:
     return said.format(all=tally.n_both, n=tally.n_changed)
 
 
-def _verdict(rows: list[Row]) -> str:
-    """How many were right in each vote, once that is known."""
+def _right_counts(rows: list[Row]) -> tuple[int, int] | None:
     if all(row.right is None for row in rows):
-        return ""
-    right = [(sum(row.first for row in rows if row.right), sum(row.first for row in rows))]
-    right.append((sum(row.second for row in rows if row.right), sum(row.second for row in rows)))
-    if not right[1][1]:
-        return _("Right in the vote: {n} of {all}.").format(n=right[0][0], all=right[0][1])
+        return None
+    return sum(row.first for row in rows if row.right), sum(row.second for row in rows if row.right)
+
+
+def _verdict(tally: Tally, right: tuple[int, int]) -> str:
+    first, second = tally.of_round(1).total(), tally.of_round(2).total()
+    if not second:
+        return _("Right in the vote: {n} of {all}.").format(n=right[0], all=first)
     return _("Right in the first vote: {a} of {all_a}; in the second: {b} of {all_b}.").format(
-        a=right[0][0], all_a=right[0][1], b=right[1][0], all_b=right[1][1]
+        a=right[0], all_a=first, b=right[1], all_b=second
     )
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from lessons.expressions import Value
-from lessons.questions import Answer, Question
+from lessons.questions import Answer, Question, Right
 from lessons.structure import Block, Lesson
 from views import attempts
 from views.asking import begin_pending, keep_waiting
+from views.class_curves import show_axes, show_curve_votes
 from views.class_figure import show_votes, vote_rows
 from views.class_here import Here, class_votes, glance, here
 from views.class_names import shown_class_code
@@ -62,6 +62,8 @@ def show_panel(lesson: Lesson, block: Block, scene: Scene, found: Here, *, large
         if large and poll.phase not in ("done", "revealed"):
             for option in question.options.values():
                 st.markdown(f"- {filled(option, values)}")
+            if question.axes is not None:
+                show_axes(question, current_theme(), key=poll.name)
         with st.container(horizontal=True, vertical_alignment="center", gap="large", key=f"class-votes-{poll.name}"):
             st.fragment(_watch, run_every=LOOK_EVERY_S, key=f"class-watch-{poll.name}")(poll)
             if large:
@@ -82,11 +84,16 @@ def show_result(lesson: Lesson, block: Block, scene: Scene, found: Here, *, larg
         return
     right = _told_right(question, scene) if large and found.phase(key) == "revealed" else None
 
+    name = "-".join(key)
+    if question.axes is not None:
+        show_curve_votes(question, tally, right, current_theme(), large=large, key=name)
+        return
+
     def written(answer: Answer) -> str:
         return written_answer(question, answer, scene.values)
 
     rows = vote_rows(question, tally, right, written)
-    show_votes(rows, tally, current_theme(), large=large, key="-".join(key))
+    show_votes(rows, tally, current_theme(), large=large, key=name)
 
 
 def show_panels(lesson: Lesson, scene: Scene, found: Here) -> None:
@@ -132,7 +139,7 @@ def run_it_now(lesson: Lesson, block: Block, scene: Scene) -> bool:
     return True
 
 
-def _told_right(question: Question, scene: Scene) -> Value:
+def _told_right(question: Question, scene: Scene) -> Right:
     if asks_the_run(question) and not scene.whole:
         return None
     return right_value(question, scene.values)

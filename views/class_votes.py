@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 from lessons.questions import Answer
+from views.attempt_store import answer_of
 from views.class_store import LASTS_S, Class, ClassStore
 
 Phase = Literal["first", "talk", "second", "done", "revealed"]
@@ -93,7 +94,7 @@ class ClassVotes:
     def own(self, seat: int, key: Key) -> dict[Round, Answer]:
         """What a seat has voted."""
         query = "SELECT round, answer FROM votes WHERE seat = ? AND lesson = ? AND question = ?"
-        return {number: json.loads(answer) for number, answer in self._rows(query, (seat, *key))}
+        return {number: answer_of(answer) for number, answer in self._rows(query, (seat, *key))}
 
     def glance(self, class_id: int, key: Key) -> Glance:
         """What may be told at any time: the phase, and how many have voted, not what."""
@@ -123,7 +124,7 @@ class ClassVotes:
         """Seat -> its last answer, of those alone who let the teacher see it."""
         query = """SELECT seat, answer FROM votes JOIN seats USING (seat)
                    WHERE class = ? AND answers = 1 AND lesson = ? AND question = ? ORDER BY round"""
-        return {seat: json.loads(answer) for seat, answer in self._rows(query, (class_id, *key))}
+        return {seat: answer_of(answer) for seat, answer in self._rows(query, (class_id, *key))}
 
     def _advance(self, one: Class, key: Key, was: Phase | None, to: Phase) -> bool:
         with self._database.writing() as database:
@@ -172,4 +173,4 @@ def phase_at_first(class_lesson: str, key: Key) -> Phase | None:
 
 
 def _read(answer: str | None) -> Answer | None:
-    return None if answer is None else json.loads(answer)
+    return None if answer is None else answer_of(answer)

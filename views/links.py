@@ -4,7 +4,7 @@ A link is read when a page opens, checked field by field, and written back when 
 The prompt is put into a link only when a person asks for one to share.
 
     ?prompt=...&new=10&temperature=0.7&top_k=40&top_p=0.9&seed=3&stop=0&run=<id>&other=<id>&at=4
-    &guess=passes:11,wait:2.5,larger:state&cache=recomputed&ahead=4&reuse=1
+    &guess=passes:11,wait:2.5,larger:state,growth:0~50~100&cache=recomputed&ahead=4&reuse=1
 
 A guess that has been made is in the visitor's own address, so that a reload does not ask again; a shared link leaves it
 out, and whoever opens it guesses anew.
@@ -22,6 +22,7 @@ import msgspec
 
 from engine.account.record import Sampling, Serving, WeightFormat
 from engine.loop.request import MAX_DRAFTS, MAX_SEED, MAX_TEMPERATURE
+from lessons.curves import MOST_MARKS
 from lessons.questions import Answer
 from views.prompt_checks import MAX_PROMPT_CHARACTERS, prompt_problem
 from views.words import _
@@ -30,7 +31,9 @@ MAX_NEW_TOKENS = 2047
 MAX_TOP_K = 4096
 MAX_STEP = 1_000_000
 
-_GUESS = re.compile(r"([a-z0-9][a-z0-9-]{0,39}):(-|[0-9]{1,12}(?:\.[0-9]{1,9})?|[a-z][a-z0-9-]{0,39})")
+_NUMBER = r"[0-9]{1,12}(?:\.[0-9]{1,9})?"
+_CURVE = rf"{_NUMBER}(?:~{_NUMBER}){{1,{MOST_MARKS - 1}}}"
+_GUESS = re.compile(rf"([a-z0-9][a-z0-9-]{{0,39}}):(-|{_CURVE}|{_NUMBER}|[a-z][a-z0-9-]{{0,39}})")
 _RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -218,6 +221,8 @@ def _prompt(text: str) -> str:
 def _written(answer: Answer | None) -> str:
     if answer is None:
         return "-"
+    if isinstance(answer, tuple):
+        return "~".join(_written(one) for one in answer)
     return f"{answer:.9f}".rstrip("0").rstrip(".") if isinstance(answer, float) else str(answer)
 
 
@@ -231,9 +236,13 @@ def _guesses(text: str) -> tuple[tuple[str, Answer | None], ...]:
 def _answer(text: str) -> Answer | None:
     if text == "-":
         return None
-    if text[0].isdecimal():
-        return float(text) if "." in text else int(text)
-    return text
+    if "~" in text:
+        return tuple(_read_number(one) for one in text.split("~"))
+    return _read_number(text) if text[0].isdecimal() else text
+
+
+def _read_number(text: str) -> int | float:
+    return float(text) if "." in text else int(text)
 
 
 def _model(text: str) -> str:

@@ -9,13 +9,16 @@ import streamlit as st
 
 from lessons.expressions import ExpressionError, Value
 from lessons.filters import UNKNOWN, write
-from lessons.questions import Answer, Question
+from lessons.questions import Answer, Question, Right
 from lessons.structure import Block, Lesson
 from views import attempts, class_here
 from views.attempts import Attempt
 from views.cards import Card, show_cards
+from views.evidence import Evidence
+from views.figure_curve import said, show_curves
 from views.prose import filled, show_prose
 from views.scene import Scene
+from views.sketch import drawn, is_begun, sketch_box
 from views.words import _
 
 
@@ -32,14 +35,14 @@ def ask_guess(lesson: Lesson, block: Block, values: Mapping[str, Value], *, runs
     question = Question.of(block)
     with st.container(border=True, key=f"predict-{lesson.slug}-{question.id}"):
         show_prose(question.text, values, f"{lesson.slug}-{question.id}")
+        key = f"guess-box-{lesson.slug}-{question.id}"
         with st.form(f"guess-{lesson.slug}-{question.id}", border=False), answer_row(question):
-            answer = answer_box(question, f"guess-box-{lesson.slug}-{question.id}", values)
-            with st.container(horizontal=True) if question.options else nullcontext():
+            answer = answer_box(question, key, values)
+            with nullcontext() if question.kind == "number" else st.container(horizontal=True):
                 sure = st.form_submit_button(_("Guess and run") if runs else _("That is my guess"), type="primary")
                 passed = st.form_submit_button(_("Run without a guess") if runs else _("Show it"), type="tertiary")
         if sure and answer is None:
-            first = _("Choose one first.") if question.options else _("Type a number first.")
-            st.error(first + " " + _("A wrong one is welcome: nobody sees it but you."))
+            st.error(what_is_missing(question, key) + " " + _("A wrong one is welcome: nobody sees it but you."))
         if passed or (sure and answer is not None):
             return attempts.keep(lesson.slug, question.id, None if passed else answer)
     return None
@@ -61,11 +64,29 @@ def show_comparison(lesson: Lesson, block: Block, scene: Scene, *, own: bool = T
         return
     values = scene.values
     right = right_value(question, values)
-    ran = _card(question.outcome or _("The model ran"), question, right, values, otherwise=_(UNKNOWN))
-    show_cards([_card(_("You said"), question, guess, values, otherwise=_("no guess")), ran] if own else [ran], most=2)
+    if question.axes is not None:
+        key = f"{lesson.slug}-{question.id}"
+        show_curves(question, guess if own else None, right, evidence_of(question, scene), key=key)
+    else:
+        _show_both(question, guess, right, values, own=own)
     if guess is not None and right is not None:
         _judge(lesson, question, guess, values)
     show_prose(block.body, values, f"{lesson.slug}-compare-{question.id}")
+
+
+def _show_both(
+    question: Question, guess: Answer | None, right: Right, values: Mapping[str, Value], *, own: bool
+) -> None:
+    """Two cards side by side."""
+    ran = _card(question.outcome or _("The model ran"), question, right, values, otherwise=_(UNKNOWN))
+    show_cards([_card(_("You said"), question, guess, values, otherwise=_("no guess")), ran] if own else [ran], most=2)
+
+
+def evidence_of(question: Question, scene: Scene) -> Evidence:
+    """How the right curve was made: as the lesson says, or as the run in view was."""
+    if not asks_the_run(question):
+        return question.evidence
+    return "recorded" if scene.recorded else "measured"
 
 
 def asks_the_run(question: Question) -> bool:
@@ -73,16 +94,19 @@ def asks_the_run(question: Question) -> bool:
     return any(name.startswith(("run.", "other.", "asked.")) for name in question.names)
 
 
-def _card(label: str, question: Question, value: Value, values: Mapping[str, Value], otherwise: str) -> Card:
+def _card(label: str, question: Question, value: Right, values: Mapping[str, Value], otherwise: str) -> Card:
     """One of two values to compare. An option's words may be long: they stand in the size of what is read."""
     shown = otherwise if value is None else written_answer(question, value, values)
     return Card(label, None, words=shown) if question.options else Card(label, shown)
 
 
-def written_answer(question: Question, value: Value, values: Mapping[str, Value]) -> str:
-    """An answer as a person reads it: the option's words, or the number with its unit."""
+def written_answer(question: Question, value: Right, values: Mapping[str, Value]) -> str:
+    """An answer as a person reads it: the option's words, or the number with its unit; a curve mark by mark."""
     if isinstance(value, str):
         return filled(question.options.get(value, value), values)
+    if isinstance(value, tuple):
+        assert question.axes is not None
+        return said(question.axes, value, question.unit)
     return f"{write(value, ())} {question.unit}".strip()
 
 
@@ -95,13 +119,14 @@ def _check(lesson: Lesson, block: Block, values: Mapping[str, Value]) -> None:
     question = Question.of(block)
     everything = {**values, **question.given}
     key = f"{lesson.slug}-{question.id}"
+    box = f"check-box-{key}"
     with st.container(border=True, key=f"check-{key}"):
         show_prose(question.text, everything, key)
         with st.form(f"check-form-{key}", border=False), answer_row(question):
-            answer = answer_box(question, f"check-box-{key}", everything)
+            answer = answer_box(question, box, everything)
             sent = st.form_submit_button(_("Check"), type="primary")
         if sent and answer is None:
-            st.error(_("Choose one first.") if question.options else _("Type a number first."))
+            st.error(what_is_missing(question, box))
         elif sent and answer is not None:
             attempts.keep(lesson.slug, question.id, answer, question.is_right(answer, everything))
         _show_verdict(lesson, question, everything)
@@ -111,7 +136,7 @@ def _show_verdict(lesson: Lesson, question: Question, values: Mapping[str, Value
     attempt = attempts.last(lesson.slug, question.id)
     if attempt is None or attempt.answer is None:
         return
-    said = f"“{written_answer(question, attempt.answer, values)}”" if question.options else f"**{attempt.answer:,}**."
+    said = _repeated(question, attempt.answer, values)
     if attempt.right:
         st.success(f"{said} {filled(question.right, values)}", icon=":material/check:")
     else:
@@ -122,6 +147,13 @@ def _show_verdict(lesson: Lesson, question: Question, values: Mapping[str, Value
     if not attempt.right:
         with beside.container():
             _show_card(lesson, question.card_for(attempt.answer, values), values)
+
+
+def _repeated(question: Question, answer: Answer, values: Mapping[str, Value]) -> str:
+    """What was answered, before the verdict on it; a curve is still to be seen in its box."""
+    if isinstance(answer, tuple):
+        return ""
+    return f"“{written_answer(question, answer, values)}”" if isinstance(answer, str) else f"**{answer:,}**."
 
 
 def _judge(lesson: Lesson, question: Question, guess: Answer, values: Mapping[str, Value]) -> None:
@@ -141,12 +173,23 @@ def _show_card(lesson: Lesson, card: str | None, values: Mapping[str, Value]) ->
 
 
 def answer_row(question: Question) -> AbstractContextManager[object]:
-    """A number's box and its buttons stand on one line, options one under the other."""
-    return nullcontext() if question.options else st.container(horizontal=True, vertical_alignment="bottom")
+    """A number's box and its buttons stand on one line; options and drawings have their buttons below."""
+    return st.container(horizontal=True, vertical_alignment="bottom") if question.kind == "number" else nullcontext()
+
+
+def what_is_missing(question: Question, key: str) -> str:
+    """What is said to somebody who sends off a box of this key that holds no answer."""
+    if question.axes is not None:
+        return _("Draw the line on to the last mark.") if is_begun(key) else _("Draw a line first.")
+    return _("Choose one first.") if question.options else _("Type a number first.")
 
 
 def answer_box(question: Question, key: str, values: Mapping[str, Value]) -> Answer | None:
-    """The options, or a box that takes numbers within the question's limits; nothing is chosen at first."""
+    """The options, axes to draw on, or a box that takes numbers within the question's limits; nothing is chosen at
+    first.
+    """
+    if question.axes is not None:
+        return sketch_box(question, question.axes, key)
     if question.options:
         label = question.label or _("Your answer")
         return st.radio(
@@ -162,7 +205,13 @@ def answer_box(question: Question, key: str, values: Mapping[str, Value]) -> Ans
     )  # fmt: skip
 
 
-def right_value(question: Question, values: Mapping[str, Value]) -> Value:
+def answer_in(question: Question, key: str) -> Answer | None:
+    """The answer in the box of this key, for a callback; None where there is none, or one that cannot be taken."""
+    answer = drawn(question, key) if question.axes is not None else st.session_state.get(key)
+    return answer if answer is not None and question.accepts(answer) else None
+
+
+def right_value(question: Question, values: Mapping[str, Value]) -> Right:
     """What is right for these values; None where that is not known here."""
     try:
         return question.right_value(values)

@@ -1,0 +1,193 @@
+/**
+ * A curve drawn by hand: what the shim in views/sketch.py calls.
+ *
+ * `component` is Streamlit's ({data, parentElement, setStateValue}), with data = {axes, points, labels}: the axes, the
+ * values that stand there at first, and our words. The state `points` is a value for each mark, null where there is none.
+ *
+ * With a mouse, a pen or a finger one draws from left to right, or moves a single point. With a keyboard each mark is a
+ * slider of its own: those are real ones, of which only the focus is seen.
+ */
+
+import { Plot, written } from "./plot.js";
+import { meant, passed, valueAt } from "./stroke.js";
+
+const SETS = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "PageUp", "PageDown", "Home", "End"];
+
+/** @type {WeakMap<ParentNode, Sketch>} */
+const sketches = new WeakMap();
+
+/** @param {{data: Object, parentElement: ParentNode, setStateValue: (name: string, value: any) => void}} component */
+export function update(component) {
+  const place = component.parentElement;
+  if (!sketches.has(place)) sketches.set(place, new Sketch(place.querySelector(".sk"), component.data));
+  sketches.get(place).report = (points) => component.setStateValue("points", points);
+}
+
+/** Leave no observer behind. @param {ParentNode} place */
+export function destroy(place) {
+  sketches.get(place)?.destroy();
+  sketches.delete(place);
+}
+
+class Sketch {
+  /** @param {HTMLElement} root @param {{axes: import("./plot.js").Axes, points: (number|null)[], labels: Object}} data */
+  constructor(root, { axes, points, labels }) {
+    this.axes = axes;
+    this.labels = labels;
+    this.points = points;
+    this.focused = null;
+    this.hand = null; // {x, y} in pixels while a button or a finger is down
+    this.report = () => undefined;
+    this.build(root);
+    this.plot = new Plot(this.svg, axes);
+    this.watch = new ResizeObserver(() => this.fit());
+    this.watch.observe(this.box);
+    this.fit();
+  }
+
+  build(root) {
+    root.setAttribute("aria-label", `${this.axes.label}. ${this.labels.keys}`);
+    this.svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    this.svg.setAttribute("aria-hidden", "true");
+    this.readout = made("span", "sk-readout");
+    this.clear = made("button", "sk-clear", this.labels.clear);
+    this.clear.type = "button";
+    this.clear.addEventListener("click", () => this.empty());
+    this.hint = made("span", "sk-hint", this.labels.draw);
+    this.box = made("div", "sk-box");
+    this.sliders = this.axes.at.map((_, place) => this.slider(place));
+    this.box.append(this.svg, this.hint, ...this.sliders);
+    const head = made("div", "sk-head");
+    head.append(made("span", "sk-name", named(this.axes)), this.readout, this.clear);
+    root.replaceChildren(head, this.box);
+    this.listen();
+  }
+
+  slider(place) {
+    const { at, along, low, high, step } = this.axes;
+    const input = made("input", "sk-slider");
+    Object.assign(input, { type: "range", min: low, max: high, step });
+    input.setAttribute("aria-label", this.labels.at.replace("{x}", written(at[place])).replace("{along}", along));
+    // A key that would not move an untouched slider still says that its value is meant.
+    input.addEventListener("keydown", (event) => {
+      if (SETS.includes(event.key)) this.set(place, Number(input.value));
+    });
+    input.addEventListener("input", () => this.set(place, Number(input.value)));
+    input.addEventListener("change", () => this.tell());
+    input.addEventListener("keyup", () => this.tell());
+    input.addEventListener("focus", () => this.focus(place));
+    input.addEventListener("blur", () => this.focus(null));
+    return input;
+  }
+
+  listen() {
+    this.svg.addEventListener("pointerdown", (event) => {
+      if (event.button) return;
+      event.preventDefault(); // or a mouse begins to select words
+      this.svg.setPointerCapture(event.pointerId);
+      this.hand = this.pixel(event);
+      this.mean();
+    });
+    this.svg.addEventListener("pointermove", (event) => {
+      if (!this.hand) return;
+      for (const each of event.getCoalescedEvents?.() ?? []) this.move(this.pixel(each));
+      this.move(this.pixel(event));
+    });
+    for (const name of ["pointerup", "pointercancel"]) this.svg.addEventListener(name, () => this.lift());
+  }
+
+  pixel(event) {
+    const { left, top } = this.svg.getBoundingClientRect();
+    return { x: event.clientX - left, y: event.clientY - top };
+  }
+
+  /** A press sets the mark that it is nearest to; so does a release where that mark has no value yet. */
+  mean(unsetOnly = false) {
+    const { x, y } = this.plot.share(this.hand.x, this.hand.y);
+    const place = meant(this.plot.places, x);
+    if (place !== null && !(unsetOnly && this.points[place] !== null)) this.set(place, valueAt(y, this.axes));
+  }
+
+  move(to) {
+    const from = this.hand;
+    this.hand = to;
+    const [before, now] = [from, to].map(({ x, y }) => this.plot.share(x, y));
+    for (const { place, y } of passed(this.plot.places, before, now)) this.set(place, valueAt(y, this.axes));
+    this.draw();
+  }
+
+  lift() {
+    if (!this.hand) return;
+    this.mean(true);
+    this.hand = null;
+    this.draw();
+    this.tell();
+  }
+
+  set(place, value) {
+    this.points = this.points.map((old, n) => (n === place ? value : old));
+    const x = written(this.axes.at[place]);
+    this.readout.textContent = `${x}: ${valued(value, this.axes)}`;
+    this.draw();
+  }
+
+  empty() {
+    this.points = this.points.map(() => null);
+    this.readout.textContent = "";
+    this.draw();
+    this.tell();
+  }
+
+  focus(place) {
+    this.focused = place;
+    this.draw();
+  }
+
+  /** Say what stands there; Streamlit keeps it until the form is sent. */
+  tell() {
+    this.report(this.points);
+  }
+
+  fit() {
+    const width = this.box.clientWidth;
+    if (!width) return;
+    this.plot.fit(width, parseFloat(getComputedStyle(document.documentElement).fontSize) / 16);
+    this.draw();
+  }
+
+  draw() {
+    if (!this.plot?.size) return;
+    const some = this.points.some((value) => value !== null);
+    this.hint.hidden = some || this.hand !== null;
+    this.clear.hidden = !some;
+    this.plot.draw(this.points, this.focused, this.hand);
+    this.sliders.forEach((input, place) => this.say(input, place));
+  }
+
+  /** An untouched slider begins where the curve left off. */
+  say(input, place) {
+    const value = this.points[place];
+    const before = this.points.slice(0, place).findLast((one) => one !== null) ?? this.axes.low;
+    if (Number(input.value) !== (value ?? before)) input.value = value ?? before;
+    input.setAttribute("aria-valuetext", value === null ? this.labels.not_drawn : valued(value, this.axes));
+  }
+
+  destroy() {
+    this.watch.disconnect();
+  }
+}
+
+function named({ label, unit }) {
+  return unit ? `${label} (${unit})` : label;
+}
+
+function valued(value, { unit }) {
+  return `${written(value)} ${unit}`.trim();
+}
+
+function made(tag, name, text = "") {
+  const element = document.createElement(tag);
+  element.className = name;
+  element.textContent = text;
+  return element;
+}

@@ -1,0 +1,115 @@
+"""What a class drew: every learner's line, thin, and the middle of each vote; once the answer is out, the right line.
+
+As with bars, nothing hangs on a colour, and no line is told by person.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from statistics import median
+from typing import Any
+
+from lessons.curves import Axes, Points
+from lessons.questions import Answer, Question, Right
+from views.chart import chart
+from views.class_figure import say_what_changed
+from views.class_votes import Round, Tally
+from views.figure_curve import LEGEND, curve, said, sides
+from views.figure_style import FAINT, TEXT, travelling, whole_figure
+from views.numbers_table import numbers_table
+from views.palette import Theme
+from views.words import _
+
+HEIGHT, LARGE_HEIGHT = 320, 420
+_THIN = 0.35
+"""How much of a learner's line is seen; where many lie upon each other it grows dark."""
+
+
+def show_curve_votes(question: Question, tally: Tally, right: Right, theme: Theme, *, large: bool, key: str) -> None:
+    """The lines, how many changed theirs, and the middle of each vote as a table."""
+    assert question.axes is not None
+    votes, told = curves_of(tally), right if isinstance(right, tuple) else None
+    spec = votes_figure(question, question.axes, votes, told, theme, large=large)
+    chart(travelling(spec), key=f"votes-{key}", description=_described(question, question.axes, votes))
+    say_what_changed(tally, None if told is None else _n_right(question, votes, told))
+    numbers_table(_table(question.axes, votes, told), key=f"votes-{key}")
+
+
+def show_axes(question: Question, theme: Theme, *, key: str) -> None:
+    """The axes that a class draws on, empty, for the stage."""
+    assert question.axes is not None
+    spec = votes_figure(question, question.axes, {1: Counter(), 2: Counter()}, None, theme, large=True)
+    described = _("The axes to draw on: {up} over {along}.").format(up=question.label, along=question.axes.along)
+    chart(travelling(spec), key=f"axes-{key}", description=described)
+
+
+Votes = dict[Round, Counter[Points]]
+
+
+def curves_of(tally: Tally) -> Votes:
+    """The lines of each vote, and how many drew just that."""
+    return {number: _curves(tally.of_round(number)) for number in (1, 2)}
+
+
+def votes_figure(
+    question: Question, axes: Axes, votes: Votes, right: Points | None, theme: Theme, *, large: bool
+) -> dict[str, Any]:
+    """The latest vote line by line, with the middle of both over it."""
+    latest: Round = 2 if votes[2] else 1
+    traces = [_thin(axes, points, theme) for points in votes[latest].elements()]
+    if traces:
+        traces[0] |= {"showlegend": True, "name": _("one learner each")}
+    for name, middle in _middles(votes).items():
+        line = {"color": FAINT[theme], "width": 4, "dash": "dash" if name == _names()[0] else "solid"}
+        traces.append(curve(axes.at, middle, line, name, "circle"))
+    if right:
+        line = {"color": TEXT[theme], "width": 4}
+        traces.append(curve(axes.at, right, line, "✓ " + (question.outcome or _("The model ran")), "square"))
+    layout = {"showlegend": bool(traces), "legend": LEGEND, **sides(question, axes)}
+    return whole_figure(traces, layout, theme, LARGE_HEIGHT if large else HEIGHT)
+
+
+def _names() -> tuple[str, str]:
+    return _("middle of the first vote"), _("middle of the second vote")
+
+
+def _curves(votes: Counter[Answer]) -> Counter[Points]:
+    return Counter({points: n for points, n in votes.items() if isinstance(points, tuple)})
+
+
+def _thin(axes: Axes, points: Points, theme: Theme) -> dict[str, Any]:
+    line = {"color": FAINT[theme], "width": 1.5}
+    return {**curve(axes.at, points, line, ""), "opacity": _THIN, "showlegend": False, "hoverinfo": "skip"}
+
+
+def _middle(votes: Counter[Points]) -> Points | None:
+    """The median at each mark; None where nobody voted."""
+    return tuple(median(column) for column in zip(*votes.elements(), strict=True)) if votes else None
+
+
+def _n_right(question: Question, votes: Votes, right: Points) -> tuple[int, int]:
+    first, second = (sum(n for points, n in votes[one].items() if question.same(points, right)) for one in (1, 2))
+    return first, second
+
+
+def _middles(votes: Votes) -> dict[str, Points]:
+    """Name -> the middle of each vote that there was."""
+    found = zip(_names(), map(_middle, (votes[1], votes[2])), strict=True)
+    return {name: middle for name, middle in found if middle}
+
+
+def _described(question: Question, axes: Axes, votes: Votes) -> str:
+    told = ". ".join(f"{name}: {said(axes, middle, question.unit)}" for name, middle in _middles(votes).items())
+    return _("Lines that the class drew. {each}.").format(each=told)
+
+
+def _table(axes: Axes, votes: Votes, right: Points | None) -> dict[str, list[object]]:
+    columns: dict[str, list[object]] = {axes.along: list(axes.at)}
+    every = list(votes[2 if votes[2] else 1].elements())
+    if every:
+        columns[_("lowest")] = [min(column) for column in zip(*every, strict=True)]
+        columns[_("highest")] = [max(column) for column in zip(*every, strict=True)]
+    columns |= {name: list(middle) for name, middle in _middles(votes).items()}
+    if right:
+        columns[_("right")] = list(right)
+    return columns

@@ -74,7 +74,8 @@ def write(value: Value, filters: Sequence[Filter]) -> str:
     if isinstance(value, str):
         return value
     if not filters:
-        return f"{value:,}" if isinstance(value, int) else significant(value)
+        # A division gives 2304.0 where 2,304 is meant, and three digits of it would be wrong.
+        return f"{value:,.0f}" if float(value).is_integer() else significant(value)
     (only,) = filters
     return FILTERS[only.name].write(value, only.words)
 

@@ -131,6 +131,11 @@ class Question:
         """The names that the right answer is computed from; none for a key."""
         return () if isinstance(self.answer, str) else self.answer.names
 
+    @property
+    def counted(self) -> str:
+        """What the answer counts and its unit, as it stands beside the axis of a curve."""
+        return f"{self.label} ({self.unit})" if self.unit else self.label
+
     def accepts(self, answer: Answer) -> bool:
         """Whether this could be an answer at all: the key of an option, or a number, or one for each mark, within the
         limits.

@@ -14,7 +14,7 @@ from lessons.questions import Answer, Question, Right
 from views.chart import chart
 from views.class_figure import say_what_changed
 from views.class_votes import Round, Tally
-from views.figure_curve import LEGEND, curve, said, sides
+from views.figure_curve import LEGEND, axes_described, curve, said, sides
 from views.figure_style import FAINT, TEXT, travelling, whole_figure
 from views.numbers_table import numbers_table
 from views.palette import Theme
@@ -39,8 +39,7 @@ def show_axes(question: Question, theme: Theme, *, key: str) -> None:
     """The axes that a class draws on, empty, for the stage."""
     assert question.axes is not None
     spec = votes_figure(question, question.axes, {1: Counter(), 2: Counter()}, None, theme, large=True)
-    described = _("The axes to draw on: {up} over {along}.").format(up=question.label, along=question.axes.along)
-    chart(travelling(spec), key=f"axes-{key}", description=described)
+    chart(travelling(spec), key=f"axes-{key}", description=axes_described(question, question.axes))
 
 
 Votes = dict[Round, Counter[Points]]

@@ -71,7 +71,7 @@ def _answer_row(one: Attempt, lesson: Lesson | None) -> dict[str, object]:
         "lesson_title": lesson.front.title if lesson else None,
         "question": one.question,
         "kind": block.name if block else None,
-        "answer": one.answer,
+        "answer": list(one.answer) if isinstance(one.answer, tuple) else one.answer,
         "unit": Question.of(block).unit or None if block else None,
         "right": one.right,
     }

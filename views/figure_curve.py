@@ -64,13 +64,18 @@ def sides(question: Question, axes: Axes) -> dict[str, Any]:
     """The axes of the layout: the very ones that were drawn on."""
     beside = (axes.at[-1] - axes.at[0]) * _BESIDE
     height = question.largest - question.smallest
-    named = f"{question.label} ({question.unit})" if question.unit else question.label
     return {
         "xaxis": {"title": {"text": axes.along}, "range": [axes.at[0] - beside, axes.at[-1] + beside]},
         "yaxis": {
-            "title": {"text": named}, "range": [question.smallest, question.largest + height * 0.04], "tickformat": ",",
+            "title": {"text": question.counted}, "tickformat": ",",
+            "range": [question.smallest, question.largest + height * 0.04],
         },
     }  # fmt: skip
+
+
+def axes_described(question: Question, axes: Axes) -> str:
+    """A drawing that is still empty, for whoever cannot see it."""
+    return _("The axes to draw on: {up} over {along}.").format(up=question.counted, along=axes.along)
 
 
 def said(axes: Axes, points: Points, unit: str) -> str:

@@ -26,10 +26,11 @@ from lessons.structure import Block, Lesson
 from views.answer_key import right_answer
 from views.evidence import LABELS, source_line, timing_evidence
 from views.handout_style import STYLE
-from views.handout_svg import memory_svg, passes_svg
+from views.handout_svg import curve_svg, memory_svg, passes_svg
 from views.markdown_html import reader
 from views.metrics import readings
 from views.prose import filled
+from views.questions import right_value
 from views.recorded_lesson import RecordedLesson
 from views.safe_text import token_label
 from views.words import N_, Words, _, language, speaking_as
@@ -111,9 +112,15 @@ def _prompt(_block: Block, recorded: RecordedLesson) -> str:
 def _ask(block: Block, recorded: RecordedLesson) -> str:
     question = Question.of(block)
     given = RecordedLesson(recorded.lesson, recorded.run, recorded.other, {**recorded.values, **question.given})
+    return f"<section class='ask'>{_html(question.text, given)}{_space(question, given)}</section>"
+
+
+def _space(question: Question, given: RecordedLesson) -> str:
+    """Where the answer goes: options to choose from, axes to draw on, or a line to write a number on."""
+    if question.axes is not None:
+        return f"<figure>{curve_svg(question, question.axes)}</figure>"
     options = "".join(f"<li>{_line(option, given)}</li>" for option in question.options.values())
-    space = f"<ul class='options'>{options}</ul>" if options else f"<p class='space'>{escape(question.unit)}</p>"
-    return f"<section class='ask'>{_html(question.text, given)}{space}</section>"
+    return f"<ul class='options'>{options}</ul>" if options else f"<p class='space'>{escape(question.unit)}</p>"
 
 
 def _compare(block: Block, recorded: RecordedLesson) -> str:
@@ -121,10 +128,17 @@ def _compare(block: Block, recorded: RecordedLesson) -> str:
     right = ""
     if predicted is not None:
         question = Question.of(predicted)
-        label = question.outcome or _("The model ran")
-        answer = _markdown().renderInline(right_answer(question, recorded.values))
-        right = f"<p class='right'>{escape(label)}: <strong>{answer}</strong></p>"
+        label = escape(question.outcome or _("The model ran"))
+        right = f"<p class='right'>{label}: {_right(question, recorded)}"
     return right + _html(block.body, recorded)
+
+
+def _right(question: Question, recorded: RecordedLesson) -> str:
+    """The right answer in words, or drawn."""
+    curve = right_value(question, recorded.values)
+    if question.axes is not None and isinstance(curve, tuple):
+        return f"</p><figure>{curve_svg(question, question.axes, curve)}</figure>"
+    return f"<strong>{_markdown().renderInline(right_answer(question, recorded.values))}</strong></p>"
 
 
 def _passes(_block: Block, recorded: RecordedLesson) -> str:

@@ -1,6 +1,7 @@
-"""The two figures of a run as SVG text, for paper: no script, no font of their own, told apart without colour.
+"""The two figures of a run and the axes of a curve as SVG text, for paper: no script, no font of their own, told apart
+without colour.
 
-Both return markup in which every text has been escaped.
+All return markup in which every text has been escaped.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from math import floor, log10
 
 from engine.account import cost
 from engine.account.record import Run
+from lessons.curves import Axes, Points
 from lessons.filters import binary_bytes, significant
+from lessons.questions import Question
+from views.figure_curve import axes_described, said
 from views.figure_memory import UNITS, axis_end
 from views.palette import COLOURS
 from views.words import _
@@ -76,6 +80,29 @@ def memory_svg(run: Run) -> str:
         n=f"{held:,}", kv=binary_bytes(cost.kv_bytes(shape, held)), state=binary_bytes(state)
     )
     return _svg(height, described, parts)
+
+
+def curve_svg(question: Question, axes: Axes, points: Points | None = None) -> str:
+    """The axes of a curve to draw on with a pencil; with `points`, the curve on them, with a square at each mark."""
+    floor_y, height, span = 240, 296, axes.at[-1] - axes.at[0]
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        up = (y - question.smallest) / (question.largest - question.smallest)
+        return _across(x - axes.at[0] + 0.03 * span, 1.06 * span), floor_y - up * (floor_y - 34)
+
+    parts = [_text(0, 16, question.counted, "start", FAINT)]
+    parts += [_tick(at(x, 0)[0], 34, floor_y, f"{x:,g}") for x in axes.at]
+    for value in filter(lambda value: value >= question.smallest, _ticks(question.largest)):
+        y = at(axes.at[0], value)[1]
+        parts.append(_line([(LEFT, y), (WIDTH - RIGHT, y)], GRID, width=0.6))
+        parts.append(_text(LEFT - 8, y + 4, f"{value:,g}", "end", FAINT))
+    parts.append(_text((LEFT + WIDTH) / 2, height - 8, axes.along, "middle", FAINT))
+    if points is None:
+        return _svg(height, axes_described(question, axes), parts)
+    drawn = [at(x, y) for x, y in zip(axes.at, points, strict=True)]
+    parts.append(_line(drawn, INK))
+    parts += [f'<rect x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8" fill="{INK}"/>' for x, y in drawn]
+    return _svg(height, f"{question.counted}: {said(axes, points, question.unit)}", parts)
 
 
 def _svg(height: int, described: str, parts: list[str]) -> str:

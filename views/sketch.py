@@ -50,7 +50,7 @@ def _axes(question: Question, axes: Axes) -> dict[str, object]:
     return {
         "at": list(axes.at),
         "along": axes.along,
-        "label": question.label,
+        "label": question.counted,
         "unit": question.unit,
         "low": question.smallest,
         "high": question.largest,

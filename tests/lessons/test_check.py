@@ -153,6 +153,38 @@ No.
     assert any("one of the options" in fault for fault in faults_of(text.replace("answer: state", "answer: neither")))
 
 
+CURVE = """:::predict passes
+kind: curve
+label: Kept
+along: tokens held
+at: 0, 10, 20
+max: 500
+answer: model.state_bytes / 1024 + x
+near: x -> extra
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "at", "words"),
+    [
+        ("kind: curve", "kind: curve", "", ""),
+        ("max: 500", "max: 100", "answer:", "leaves the drawing, which goes from 0 to 100"),
+        ("near: x ->", "near: model.state_bytes / 1024 + x * 1.1 ->", "near:", "counts as right"),
+        ("1024 + x", "1024 + y", "answer:", "unknown name `y`"),
+        ("at: 0, 10, 20", "at: 0", "answer:", "3 to 12 marks"),
+        ("along: tokens held", "along: 20 tokens", "along:", "the number 20 is typed"),
+    ],
+)
+def test_a_curve_must_fit_its_drawing_and_its_beliefs_must_be_told_from_it(old, new, at, words):
+    text = GOOD.replace(GOOD[GOOD.index(":::predict") : GOOD.index("\n{{ asked")], CURVE.replace(old, new, 1))
+    found = faults_of(text)
+    if not words:
+        assert found == []
+        return
+    where = next(number for number, line in enumerate(text.splitlines(), 1) if line.startswith(at))
+    assert any(fault.startswith(f"{where}: ") and words in fault for fault in found), found
+
+
 def test_an_id_used_twice_is_a_fault_at_the_second_place():
     text = GOOD + "\n:::card extra\ntitle: Again\n\nAgain.\n:::\n"
     (fault,) = faults_of(text)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from engine.account import cost
 from lessons.catalogue import lessons
 from lessons.named_shapes import named_values
 from lessons.run_values import values_of
@@ -9,6 +10,8 @@ from tests.lessons import reading
 from tests.lessons.story_run import story_run
 
 LESSON = next(one for one in lessons() if one.slug == "what-the-model-remembers")
+
+SHAPE = story_run().header.model
 
 
 def told(name: str, argument: str) -> str:
@@ -32,8 +35,38 @@ def test_past_the_crossover_the_cache_is_the_larger_one():
 
 def test_what_happened_is_told_with_the_runs_own_bytes():
     text = told("compare", "larger")
-    for said in ("17 tokens were held", "17 KiB of KV cache", "384 KiB of state", "at 384 tokens"):
+    for said in ("17 tokens were held", "17 KiB of KV cache", "384 KiB of state"):
         assert said in text
+    assert "After 17 tokens the sum was 401 KiB" in told("predict", "growth")
+
+
+def test_the_sum_of_cache_and_state_begins_at_the_state_and_is_straight():
+    asked, values = reading.question(LESSON, "predict", "growth"), values_of(story_run())
+    right = asked.right_value(values)
+    assert right == tuple(384 + n for n in range(0, 900, 100))
+    assert right == tuple(
+        (cost.recurrent_state_bytes(SHAPE) + cost.kv_bytes(SHAPE, n)) / 1024 for n in range(0, 900, 100)
+    )
+    text = told("compare", "growth")
+    assert "384 KiB of it" in text and "1 KiB of cache" in text and "at 384 tokens" in text
+
+
+@pytest.mark.parametrize(
+    ("drawn", "card"),
+    [
+        ([0, 100, 200, 300, 400, 500, 600, 700, 800], "starts-at-nothing"),
+        ([0, 150, 300, 450, 600, 750, 900, 1050, 1200], "starts-at-nothing"),
+        ([400] * 9, "stays-one-size"),
+        ([380, 385, 400, 440, 520, 640, 800, 1000, 1250], "grows-faster-and-faster"),
+        ([0, 20, 75, 170, 300, 465, 670, 905, 1185], "grows-faster-and-faster"),
+        ([1400, 1200, 1000, 800, 600, 400, 200, 100, 0], None),
+        ([380, 500, 580, 700, 770, 900, 980, 1100, 1180], None),
+    ],
+)
+def test_each_wrong_line_meets_the_card_of_the_belief_that_it_comes_nearest_to(drawn, card):
+    asked, values = reading.question(LESSON, "predict", "growth"), values_of(story_run())
+    assert asked.card_for(tuple(drawn), values) == card
+    assert asked.is_right(tuple(drawn), values) == (drawn[1] == 500)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,12 @@ def flipbook(page: AppTest) -> dict[str, Any]:
     return given
 
 
+def sketch(page: AppTest) -> dict[str, Any]:
+    """The data of the one curve to draw on the page."""
+    (given,) = _given(page, "twospeeds_sketch")
+    return given
+
+
 def charts(page: AppTest) -> list[dict[str, Any]]:
     """The data of each Plotly figure, in the page's order; Plotly knows every setting in them."""
     found = _given(page, "twospeeds_chart")

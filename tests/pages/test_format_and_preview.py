@@ -45,7 +45,7 @@ def test_the_page_shows_the_rules_the_source_and_each_directive_working(engine):
         assert any(header.startswith(f":::{name}") for header in headers), name
         assert directive.purpose in said and any(one.value.startswith(f":::{name}") for one in page.code), name
     assert "10 passes" in said and {"Check", "Run it"} <= {one.label for one in page.button}
-    assert len(charts(page)) == 3 and set(INSTRUMENTS) <= set(page.dataframe[-1].value.iloc[:, 0])
+    assert len(charts(page)) == 4 and set(INSTRUMENTS) <= set(page.dataframe[-1].value.iloc[:, 0])
     page.main.radio[-1].set_value("cache")
     assert "“The cache is always larger”" in words(press(page, "Check"))
 

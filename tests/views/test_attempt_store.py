@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from lessons.questions import Answer
 from views.attempt_store import Attempt, AttemptStore
 from views.database import KEEP_DAYS
 
@@ -30,7 +31,7 @@ def store(tmp_path: Path, clock: Clock) -> AttemptStore:
     return AttemptStore(tmp_path, clock, max_attempts=4, max_all=6)
 
 
-def attempt(answer: int | float | str | None, right: bool | None = None, question: str = "passes") -> Attempt:
+def attempt(answer: Answer | None, right: bool | None = None, question: str = "passes") -> Attempt:
     return Attempt("one-request", question, answer, right, datetime(2026, 11, 30, 12, tzinfo=UTC))
 
 
@@ -39,11 +40,11 @@ def answers(store: AttemptStore, browser: str) -> list[object]:
 
 
 def test_every_attempt_comes_back_as_it_was_and_in_order(store, tmp_path):
-    given = [attempt(11), attempt(2.5, False), attempt("state", True), attempt(None)]
+    given = [attempt((0, 2.5, 400)), attempt(2.5, False), attempt("state", True), attempt(None)]
     for one in given:
         assert store.save("mine", one)
     assert AttemptStore(tmp_path).load("mine") == given
-    assert [type(one.answer) for one in store.load("mine")] == [int, float, str, type(None)]
+    assert [type(one.answer) for one in store.load("mine")] == [tuple, float, str, type(None)]
 
 
 def test_nobody_reads_what_is_not_theirs_and_who_kept_nothing_has_no_code(store):

@@ -123,6 +123,19 @@ def test_the_first_vote_the_talk_and_the_second_vote_are_counted_apart(votes, on
     assert votes.own(seats[0], KEY) == {1: 12, 2: 10}
 
 
+def test_a_drawn_line_is_a_vote_like_any_other_and_the_same_line_twice_is_no_change(votes, one, sit):
+    seats = [sit(f"phone {n}") for n in range(2)]
+    for seat in seats:
+        assert votes.vote(seat, KEY, 1, (0, 50.5, 100)) == "counted"
+    go(votes, one, "talk")
+    go(votes, one, "second")
+    votes.vote(seats[0], KEY, 2, (0, 50.5, 100))
+    votes.vote(seats[1], KEY, 2, (40, 90, 140))
+    tally = votes.tally(one.id, KEY)
+    assert tally.of_round(1) == {(0, 50.5, 100): 2} and (tally.n_both, tally.n_changed) == (2, 1)
+    assert votes.own(seats[1], KEY) == {1: (0, 50.5, 100), 2: (40, 90, 140)}
+
+
 def test_two_windows_of_a_teacher_cannot_go_on_twice_and_nothing_goes_back(votes, one, store):
     assert votes.advance(one, KEY, "first", "talk") and not votes.advance(one, KEY, "first", "talk")
     assert not votes.advance(one, KEY, "talk", "first")

@@ -53,6 +53,13 @@ def test_the_answers_table_names_lesson_and_unit_and_leaves_blank_what_is_not_kn
     assert (third["lesson_title"], third["kind"]) == ("", "")
 
 
+def test_a_drawn_curve_is_a_list_of_numbers_in_both_files():
+    drawn = [Attempt("what-the-model-remembers", "growth", (0, 2.5, 400), None, NOON)]
+    (told,) = json.loads(work_json(drawn, [], lessons()))["answers"]
+    (row,) = read(answers_csv(drawn, lessons()))
+    assert told["answer"] == json.loads(row["answer"]) == [0, 2.5, 400] and told["unit"] == "KiB"
+
+
 def test_no_cell_is_a_formula_to_a_spreadsheet_and_line_breaks_stay_in_their_cell():
     prompt = '=HYPERLINK("x")\nand "more", too'
     (row,) = read(runs_csv([asked(prompt)]))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from engine.account.record import Sampling, Serving
 from engine.loop.request import MAX_DRAFTS, MAX_SEED, Request, SamplingParams
+from lessons.curves import MOST_MARKS
 from views.links import MAX_NEW_TOKENS, MAX_STEP, MAX_TOP_K, Link, address, read_link, served, write_link
 from views.prompt_checks import prompt_problem
 
@@ -23,10 +24,13 @@ samplings = st.builds(
     ignore_eos=st.booleans(),
 )
 prompts = st.text(min_size=1, max_size=200).filter(lambda text: prompt_problem(text) is None)
+numbers = st.integers(0, 999_999_999) | st.integers(0, 10**9).map(lambda thousandths: thousandths / 1000).filter(
+    lambda value: value % 1
+)
 answers = (
     st.none()
-    | st.integers(0, 999_999_999)
-    | st.integers(0, 10**9).map(lambda thousandths: thousandths / 1000).filter(lambda value: value % 1)
+    | numbers
+    | st.lists(numbers, min_size=2, max_size=MOST_MARKS).map(tuple)
     | st.from_regex(r"[a-z][a-z0-9-]{0,39}", fullmatch=True)
 )
 formats = st.sampled_from([None, "bf16", "int8", "int4"])
@@ -69,6 +73,7 @@ def test_what_equals_the_pages_own_settings_is_left_out():
         ("temperature", "inf"), ("top_p", "0"), ("top_p", "1.5"), ("top_k", "-3"), ("top_k", "4.5"),
         ("seed", "9" * 30), ("seed", "٣"), ("new", "0"), ("new", "1000000"), ("new", ""), ("stop", "maybe"),
         ("guess", "11"), ("guess", "passes:Eleven!"), ("guess", "passes:11,"),
+        ("guess", "growth:1~2~"), ("guess", "growth:1~state"), ("guess", "growth:" + "~".join("1" * 13)),
         ("run", "../../etc/passwd"), ("run", "x" * 65), ("at", "-1"),
         ("cache", "kept?"), ("ahead", "17"), ("ahead", "-1"), ("reuse", "yes"),
         ("prompt", "x" * 300_000), ("prompt", "a\x00b"), ("prompt", ""),

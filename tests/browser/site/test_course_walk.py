@@ -30,6 +30,7 @@ from views.prose import filled
 from views.recorded_lesson import RecordedLesson
 
 COURSE = lessons()
+GUESSED = re.compile("^(You said|You drew)$")
 INSTRUMENTS_THAT_ANSWER = ("batch_table.", "collision.", "percentiles.")
 """Whose results are answers of questions; they are played out without a page by `instrument_values`."""
 
@@ -96,6 +97,8 @@ def takes(question: Question, answer: Answer) -> Answer:
     """The answer as the question's box holds it: whole, or with as many decimals as a step has."""
     if isinstance(answer, str):
         return answer
+    if isinstance(answer, tuple):
+        return tuple(round((one - question.smallest) / question.step) * question.step for one in answer)
     decimals = len(str(question.step).partition(".")[2])
     return round(answer, decimals) if decimals else round(answer)
 
@@ -124,6 +127,9 @@ def give(place: Locator, question: Question, answer: Answer, button: str) -> Non
         option = place.get_by_test_id("stRadio").locator("label:has(input)").nth(list(question.options).index(answer))
         option.click()
         expect(option.locator("input")).to_be_checked()
+    elif isinstance(answer, tuple):
+        for mark, value in enumerate(answer):
+            place.get_by_role("slider").nth(mark).fill(str(value))
     else:
         decimals = len(str(question.step).partition(".")[2])
         place.get_by_role("spinbutton").fill(f"{answer:.{decimals}f}")
@@ -154,7 +160,8 @@ def guess(page: Page, lesson: Lesson, block: Block, values: dict[str, Value], nu
     place = page.locator(f".st-key-predict-{lesson.slug}-{question.id}")
     give(place, question, answer, "Guess and run" if runs else "That is my guess")
     expect(place).to_have_count(0)
-    expect(page.get_by_text("You said", exact=True)).to_have_count(number)
+    # A sketch stands in a figure beside the right line, any other guess on a card beside the right answer.
+    expect(page.locator(".ts-cards dt, .legendtext").filter(has_text=GUESSED)).to_have_count(number)
     if runs:
         values |= values_of(run_in_view(page))
     if not any(KINDS.get(name) == "time" for name in question.names):

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import * as layout from "../../../views/assets/flipbook/layout.js";
-import { ticksOf } from "../../../views/assets/flipbook/layout_time.js";
+import { ticksOf } from "../../../views/assets/ticks.js";
 
 const EIGHT = ["delta", "delta", "delta", "attention", "delta", "delta", "delta", "attention"];
 

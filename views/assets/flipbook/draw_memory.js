@@ -2,7 +2,8 @@
 
 import { fill, setFont, stroke } from "./frame.js";
 import { crossover, kvBytesPerPosition } from "./score.js";
-import { memoryExtent, ticksOf } from "./layout_time.js";
+import { ticksOf } from "../ticks.js";
+import { memoryExtent } from "./layout_time.js";
 
 /**
  * @param {import("./frame.js").Frame} frame  its pass is the one shown

@@ -2,6 +2,7 @@
  * The time axis and the memory plot as plain scales. Both are linear from zero, so lengths may be compared by eye.
  */
 
+import { ticksOf } from "../ticks.js";
 import { columnCount, crossover, kvBytesPerPosition, timeExtent } from "./score.js";
 
 /**
@@ -17,16 +18,6 @@ export function timeScale(score, x, width) {
     extentNs,
     ticks: ticksOf(extentNs, Math.max(2, Math.floor(width / 90))),
   };
-}
-
-/** Round values from 0 to at most `end`, about `wanted` of them. @param {number} end @param {number} wanted */
-export function ticksOf(end, wanted) {
-  const rough = end / wanted;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].find((factor) => factor * power >= rough) * power;
-  const ticks = [];
-  for (let i = 0; i * step <= end * 1.0001; i += 1) ticks.push(i * step);
-  return ticks;
 }
 
 /**

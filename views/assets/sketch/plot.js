@@ -4,14 +4,15 @@
  * @typedef {Object} Axes
  * @property {number[]} at     where along x the curve is asked for
  * @property {string} along    what x counts
- * @property {string} label    what y counts
+ * @property {string} label    what y counts, with its unit
  * @property {string} unit
  * @property {number} low
  * @property {number} high
  * @property {number} step     distance of two values
  */
 
-import { fitting, ticks } from "./stroke.js";
+import { ticksOf } from "../ticks.js";
+import { fitting } from "./stroke.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const SIDE = 14; // px beside the first and the last mark, for a hand to begin and end in
@@ -27,9 +28,9 @@ export class Plot {
   /** Lay it out for a width in CSS pixels; `unit` is how much larger than on a desk everything is. */
   fit(width, unit) {
     const { at, low, high } = this.axes;
-    const heights = ticks(low, high, 4).map((value) => [value, written(value)]);
+    const heights = ticksOf(high, 4).filter((value) => value >= low).map((value) => [value, written(value)]);
     const widest = Math.max(...heights.map(([, text]) => text.length));
-    const height = Math.round(Math.min(260, Math.max(190, width * 0.5)) * unit);
+    const height = Math.round(Math.min(280, Math.max(230, width * 0.4)) * unit);
     this.unit = unit;
     this.size = { width, height };
     this.area = {

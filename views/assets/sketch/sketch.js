@@ -57,9 +57,9 @@ class Sketch {
     this.box = made("div", "sk-box");
     this.sliders = this.axes.at.map((_, place) => this.slider(place));
     this.box.append(this.svg, this.hint, ...this.sliders);
-    const head = made("div", "sk-head");
-    head.append(made("span", "sk-name", named(this.axes)), this.readout, this.clear);
-    root.replaceChildren(head, this.box);
+    const foot = made("div", "sk-foot");
+    foot.append(this.readout, this.clear);
+    root.replaceChildren(made("div", "sk-name", this.axes.label), this.box, foot);
     this.listen();
   }
 
@@ -175,10 +175,6 @@ class Sketch {
   destroy() {
     this.watch.disconnect();
   }
-}
-
-function named({ label, unit }) {
-  return unit ? `${label} (${unit})` : label;
 }
 
 function valued(value, { unit }) {

@@ -48,16 +48,6 @@ export function valueAt(y, { low, high, step }) {
   return Math.min(high, Number(stepped.toFixed(9)));
 }
 
-/** Round numbers for the lines of an axis, about `n` of them. @param {number} low @param {number} high @param {number} n */
-export function ticks(low, high, n) {
-  const rough = (high - low) / n;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough);
-  const found = [];
-  for (let at = Math.ceil(low / step); at * step <= high * (1 + 1e-9); at += 1) found.push(Number((at * step).toFixed(9)));
-  return found;
-}
-
 /** Which labels fit beside each other; the last one always does. @param {{at: number, width: number}[]} labels */
 export function fitting(labels, gap) {
   const kept = new Set();

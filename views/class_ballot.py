@@ -11,10 +11,12 @@ from lessons.expressions import Value
 from lessons.questions import Answer, Question
 from lessons.structure import Block, Lesson
 from views import attempts
+from views.class_curves import show_own_lines
 from views.class_here import Here, class_votes, glance
 from views.class_votes import PHASES, ROUND_OF, Key, Phase, Round
 from views.prose import show_prose
 from views.questions import answer_box, answer_in, answer_row, what_is_missing, written_answer
+from views.theme import current_theme
 from views.words import _, ngettext
 
 LOOK_EVERY_S = 2.0
@@ -52,7 +54,7 @@ def _vote(question: Question, key: Key, values: Mapping[str, Value], found: Here
         _form(_Paper(question, key, number, found.seat.id), values, own)
     if problem := st.session_state.get(_problem(key)):
         st.error(problem)
-    _own_votes(question, values, own)
+    _own_votes(question, values, own, "-".join(key))
     if phase == "talk":
         st.markdown(_("The vote is closed. Tell your neighbour what you chose and why. You vote again after that."))
     elif phase == "done":
@@ -109,7 +111,12 @@ def _problem(key: Key) -> str:
     return f"ballot-problem-{'-'.join(key)}"
 
 
-def _own_votes(question: Question, values: Mapping[str, Value], own: Mapping[Round, Answer]) -> None:
+def _own_votes(question: Question, values: Mapping[str, Value], own: Mapping[Round, Answer], key: str) -> None:
+    """What is counted, which may not be what stands in the box by now."""
+    if question.axes is not None and own:
+        st.markdown(f":material/check: {_('What you drew is counted:')}")
+        show_own_lines(question, own, current_theme(), key=key)
+        return
     words = {1: _("Your first vote: {answer}"), 2: _("Your second vote: {answer}")}
     for number, answer in sorted(own.items()):
         said = words[number].format(answer=f"**{written_answer(question, answer, values)}**")

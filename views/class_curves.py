@@ -6,6 +6,7 @@ As with bars, nothing hangs on a colour, and no line is told by person.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from statistics import median
 from typing import Any
 
@@ -20,16 +21,16 @@ from views.numbers_table import numbers_table
 from views.palette import Theme
 from views.words import _
 
-HEIGHT, LARGE_HEIGHT = 320, 420
+HEIGHT, EMPTY_HEIGHT, OWN_HEIGHT = 330, 200, 240
 _THIN = 0.35
 """How much of a learner's line is seen; where many lie upon each other it grows dark."""
 
 
-def show_curve_votes(question: Question, tally: Tally, right: Right, theme: Theme, *, large: bool, key: str) -> None:
+def show_curve_votes(question: Question, tally: Tally, right: Right, theme: Theme, *, key: str) -> None:
     """The lines, how many changed theirs, and the middle of each vote as a table."""
     assert question.axes is not None
     votes, told = curves_of(tally), right if isinstance(right, tuple) else None
-    spec = votes_figure(question, question.axes, votes, told, theme, large=large)
+    spec = votes_figure(question, question.axes, votes, told, theme)
     chart(travelling(spec), key=f"votes-{key}", description=_described(question, question.axes, votes))
     say_what_changed(tally, None if told is None else _n_right(question, votes, told))
     numbers_table(_table(question.axes, votes, told), key=f"votes-{key}")
@@ -38,8 +39,25 @@ def show_curve_votes(question: Question, tally: Tally, right: Right, theme: Them
 def show_axes(question: Question, theme: Theme, *, key: str) -> None:
     """The axes that a class draws on, empty, for the stage."""
     assert question.axes is not None
-    spec = votes_figure(question, question.axes, {1: Counter(), 2: Counter()}, None, theme, large=True)
+    spec = whole_figure([], sides(question, question.axes), theme, EMPTY_HEIGHT)
     chart(travelling(spec), key=f"axes-{key}", description=axes_described(question, question.axes))
+
+
+def show_own_lines(question: Question, own: Mapping[Round, Answer], theme: Theme, *, key: str) -> None:
+    """What a learner drew in each vote."""
+    assert question.axes is not None
+    names: dict[Round, str] = {1: _("Your first vote"), 2: _("Your second vote")}
+    lines = {names[number]: points for number, points in sorted(own.items()) if isinstance(points, tuple)}
+    dashes = {names[1]: "dash", names[2]: "solid"}
+    traces = [
+        curve(question.axes.at, points, {"color": TEXT[theme], "width": 3, "dash": dashes[name]}, name, "circle-open")
+        for name, points in lines.items()
+    ]
+    spec = whole_figure(
+        traces, {"showlegend": True, "legend": LEGEND, **sides(question, question.axes)}, theme, OWN_HEIGHT
+    )
+    told = "; ".join(f"{name}: {said(question.axes, points, question.unit)}" for name, points in lines.items())
+    chart(travelling(spec), key=f"own-{key}", description=told)
 
 
 Votes = dict[Round, Counter[Points]]
@@ -50,9 +68,7 @@ def curves_of(tally: Tally) -> Votes:
     return {number: _curves(tally.of_round(number)) for number in (1, 2)}
 
 
-def votes_figure(
-    question: Question, axes: Axes, votes: Votes, right: Points | None, theme: Theme, *, large: bool
-) -> dict[str, Any]:
+def votes_figure(question: Question, axes: Axes, votes: Votes, right: Points | None, theme: Theme) -> dict[str, Any]:
     """The latest vote line by line, with the middle of both over it."""
     latest: Round = 2 if votes[2] else 1
     traces = [_thin(axes, points, theme) for points in votes[latest].elements()]
@@ -64,8 +80,7 @@ def votes_figure(
     if right:
         line = {"color": TEXT[theme], "width": 4}
         traces.append(curve(axes.at, right, line, "✓ " + (question.outcome or _("The model ran")), "square"))
-    layout = {"showlegend": bool(traces), "legend": LEGEND, **sides(question, axes)}
-    return whole_figure(traces, layout, theme, LARGE_HEIGHT if large else HEIGHT)
+    return whole_figure(traces, {"showlegend": True, "legend": LEGEND, **sides(question, axes)}, theme, HEIGHT)
 
 
 def _names() -> tuple[str, str]:

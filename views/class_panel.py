@@ -86,7 +86,7 @@ def show_result(lesson: Lesson, block: Block, scene: Scene, found: Here, *, larg
 
     name = "-".join(key)
     if question.axes is not None:
-        show_curve_votes(question, tally, right, current_theme(), large=large, key=name)
+        show_curve_votes(question, tally, right, current_theme(), key=name)
         return
 
     def written(answer: Answer) -> str:

@@ -54,7 +54,7 @@ def curve(at: Points, points: Points, line: dict[str, Any], name: str, symbol: s
     """One line over the marks as a Plotly trace; with a `symbol` each mark has one."""
     marker = {"symbol": symbol, "size": 10, "color": line["color"], "line": {"width": 2, "color": line["color"]}}
     return {
-        "type": "scatter", "x": list(at), "y": list(points), "name": name, "line": line,
+        "type": "scatter", "x": list(at), "y": list(points), "name": name, "line": line, "cliponaxis": False,
         "mode": "lines+markers" if symbol else "lines", "hovertemplate": "%{x:,} · %{y:,}<extra></extra>",
         **({"marker": marker} if symbol else {}),
     }  # fmt: skip

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from streamlit.runtime.context import ContextProxy
 from streamlit.testing.v1 import AppTest
 
 from engine.account.workload import read_workload, write_workload
 from lessons import catalogue
+from tests.pages.components import charts
 from tests.pages.conftest import MAIN, checked, opened, press, words
 from views import class_here, class_join, instructor, visitor
 from views.class_record import record_class
-from views.class_votes import PHASES
+from views.class_votes import PHASES, Key
 from views.resume_code import Limit
 
 LESSON = "one-request-two-phases"
@@ -51,9 +54,9 @@ def classroom():
     return checked(page.run())
 
 
-def begun() -> str:
-    """Start a class about the first lesson; its code."""
-    one = class_here.class_store().start(None, LESSON)
+def begun(lesson: str = LESSON) -> str:
+    """Start a class about a lesson; its code."""
+    one = class_here.class_store().start(None, lesson)
     assert one is not None
     return one.code
 
@@ -63,10 +66,10 @@ def seat():
     return class_here.class_store().seat_of(visitor.browser())
 
 
-def teacher_goes_to(code: str, wanted: str) -> None:
+def teacher_goes_to(code: str, wanted: str, key: Key = KEY) -> None:
     votes, one = class_here.class_votes(), class_here.class_store().find(code)
-    while (now := votes.glance(one.id, KEY).phase) != wanted:
-        assert votes.advance(one, KEY, now, PHASES[PHASES.index(now) + 1])
+    while (now := votes.glance(one.id, key).phase) != wanted:
+        assert votes.advance(one, key, now, PHASES[PHASES.index(now) + 1])
     class_here.glance.clear()
 
 
@@ -150,6 +153,44 @@ def test_a_vote_keeps_the_answer_shut_until_the_teacher_reveals_it_and_then_the_
     page = opened()
     assert "What happened" in [one.value for one in page.header] and len(engine.asked) == 1
     assert "The prefill comes on top" in words(page), "the belief behind the vote is answered"
+
+
+def test_a_class_votes_by_drawing_and_sees_its_lines_before_the_right_one(use, engine, monkeypatch):
+    (path,) = [file for file in catalogue.lesson_files() if file.name.startswith("02-")]
+    monkeypatch.setattr(catalogue, "lesson_files", lambda language=catalogue.DEFAULT_LANGUAGE: [path])
+    lesson = "what-the-model-remembers"
+    key = (lesson, "growth")
+    code = begun(lesson)
+    teacher_goes_to(code, "revealed", (lesson, "larger"))
+    use("phone")
+    assert class_join.join(code) is None
+    page = press(opened(guess="larger:state"), "Vote")
+    assert [one.value for one in page.error] == ["Draw a line first."]
+    page.session_state["ballot-box-what-the-model-remembers-growth-1"] = {"points": list(range(0, 900, 100))}
+    page = press(page, "Vote")
+    assert figure(page, "Your first vote") == {"Your first vote": list(range(0, 900, 100))}
+    teacher_goes_to(code, "second", key)
+    page = opened(guess="larger:state")
+    page.session_state["ballot-box-what-the-model-remembers-growth-2"] = {"points": [400] * 9}
+    page = press(page, "Vote")
+    assert set(figure(page, "Your second vote")) == {"Your first vote", "Your second vote"}
+    teacher_goes_to(code, "done", key)
+    use("teacher")
+    stage = opened(present="1", **{"class": code}, slide="3")
+    assert set(figure(stage, "one learner each")) == {
+        "one learner each", "middle of the first vote", "middle of the second vote",
+    }  # fmt: skip
+    teacher_goes_to(code, "revealed", key)
+    stage = opened(present="1", **{"class": code}, slide="4")
+    assert figure(stage, "one learner each")["✓ By the formula"] == list(range(384, 1185, 100))
+    assert "Right in the first vote: 0 of 1; in the second: 0 of 1." in words(stage)
+
+
+def figure(page: AppTest, name: str) -> dict[str, list[float]]:
+    """Name -> heights of the lines of the one figure that has a line of this name."""
+    drawn = [json.loads(one["figure"])["data"] for one in charts(page)]
+    (found,) = [traces for traces in drawn if name in [trace.get("name") for trace in traces]]
+    return {trace["name"]: trace["y"] for trace in found}
 
 
 def test_the_recording_of_a_class_holds_a_prompt_only_where_its_learner_agreed(use, engine):

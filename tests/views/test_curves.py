@@ -75,7 +75,7 @@ VOTES = Tally(Counter({(LOW, MIDDLE): 2, (HIGH, MIDDLE): 1, (MIDDLE, None): 2}))
 
 def class_figure(tally: Tally, told: Points | None, theme="light") -> go.Figure:
     assert GROWTH.axes is not None
-    return go.Figure(votes_figure(GROWTH, GROWTH.axes, curves_of(tally), told, theme, large=True))
+    return go.Figure(votes_figure(GROWTH, GROWTH.axes, curves_of(tally), told, theme))
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -94,11 +94,6 @@ def test_the_right_line_comes_only_once_it_is_told():
     assert "✓ By the formula" not in [trace.name for trace in class_figure(VOTES, None).data]
     last = class_figure(VOTES, right()).data[-1]
     assert last.name == "✓ By the formula" and tuple(last.y) == right() and last.marker.symbol == "square"
-
-
-def test_before_anybody_votes_there_are_the_axes_alone():
-    empty = class_figure(Tally({}), None)
-    assert not empty.data and empty.layout.xaxis.title.text == "tokens held"
 
 
 def test_on_paper_the_axes_are_empty_to_draw_on_and_the_answer_has_a_square_at_each_mark():

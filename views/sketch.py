@@ -6,6 +6,7 @@ It stands in a form: what is drawn travels when the form is sent, and nothing re
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -30,7 +31,13 @@ def _component() -> Callable[..., Any]:
 
 def sketch_box(question: Question, axes: Axes, key: str) -> Points | None:
     """The axes to draw on, with what has been drawn; gives the curve once every mark has a value, else None."""
-    data = {"axes": _axes(question, axes), "points": _standing(axes, key), "labels": _labels()}
+    session = st.session_state.setdefault("sketches", secrets.token_hex(8))
+    data = {
+        "axes": _axes(question, axes),
+        "points": _standing(axes, key),
+        "unsent": f"{session} {key}",
+        "labels": _labels(),
+    }
     result = _component()(key=key, data=data, default={"points": None}, on_points_change=_noted)
     return _whole(question, result.points)
 

@@ -105,6 +105,22 @@ def test_half_a_line_is_asked_to_go_on_and_is_still_there(drawing: Page):
     assert [one == "not drawn yet" for one in values(page)] == [False] * 4 + [True] * 5
 
 
+def test_a_line_that_is_not_sent_yet_outlives_a_look_at_another_page(drawing: Page):
+    page = drawing
+    page.mouse.move(*place(page, 0, 384))
+    page.mouse.down()
+    page.mouse.move(*place(page, 800, 1184), steps=5)
+    page.mouse.up()
+    before = values(page)
+    page.get_by_role("link", name="Lab", exact=True).click()
+    expect(page.get_by_role("heading", level=1, name="Lab")).to_be_visible()
+    page.get_by_role("link", name="2 · What the model remembers").click()
+    expect(page.get_by_role("button", name="Clear")).to_be_visible()
+    assert values(page) == before
+    commit(page)
+    expect(page.get_by_text("You had it.", exact=True)).to_have_count(2)
+
+
 def test_by_keyboard_alone_every_mark_is_a_slider_that_says_where_it_is(drawing: Page):
     page = drawing
     sliders = page.get_by_role("slider")

@@ -1,8 +1,8 @@
 /**
  * A curve drawn by hand: what the shim in views/sketch.py calls.
  *
- * `component` is Streamlit's ({data, parentElement, setStateValue}), with data = {axes, points, labels}: the axes, the
- * values that stand there at first, and our words. The state `points` is a value for each mark, null where there is none.
+ * `component` is Streamlit's ({data, parentElement, setStateValue}), with data = {axes, points, unsent, labels}: the axes,
+ * the values that stand there at first, a name for what is not sent yet, and our words. The state `points` is a value for each mark, null where there is none.
  *
  * With a mouse, a pen or a finger one draws from left to right, or moves a single point. With a keyboard each mark is a
  * slider of its own: those are real ones, of which only the focus is seen.
@@ -13,14 +13,31 @@ import { meant, passed, valueAt } from "./stroke.js";
 
 const SETS = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "PageUp", "PageDown", "Home", "End"];
 
+/**
+ * What a form has not sent yet: the server does not know it, and after a visit to another page the drawing is made anew.
+ * The name is of one session, so that nobody finds another one's line.
+ * @type {Map<string, (number|null)[]>}
+ */
+const unsent = new Map();
+
 /** @type {WeakMap<ParentNode, Sketch>} */
 const sketches = new WeakMap();
 
 /** @param {{data: Object, parentElement: ParentNode, setStateValue: (name: string, value: any) => void}} component */
 export function update(component) {
-  const place = component.parentElement;
-  if (!sketches.has(place)) sketches.set(place, new Sketch(place.querySelector(".sk"), component.data));
-  sketches.get(place).report = (points) => component.setStateValue("points", points);
+  const { data, parentElement: place } = component;
+  const report = (points) => {
+    unsent.set(data.unsent, points);
+    component.setStateValue("points", points);
+  };
+  if (!sketches.get(place)?.is(data)) {
+    sketches.get(place)?.destroy();
+    const points = unsent.get(data.unsent);
+    const fits = points?.length === data.axes.at.length;
+    sketches.set(place, new Sketch(place.querySelector(".sk"), { ...data, points: fits ? points : data.points }));
+    if (fits) report(points); // the new form has not heard of them
+  }
+  sketches.get(place).report = report;
 }
 
 /** Leave no observer behind. @param {ParentNode} place */
@@ -43,6 +60,11 @@ class Sketch {
     this.watch = new ResizeObserver(() => this.fit());
     this.watch.observe(this.box);
     this.fit();
+  }
+
+  /** Whether these are its axes and words; a lesson that is being written may change them. */
+  is({ axes, labels }) {
+    return JSON.stringify([axes, labels]) === JSON.stringify([this.axes, this.labels]);
   }
 
   build(root) {

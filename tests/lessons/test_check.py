@@ -111,6 +111,7 @@ def test_a_sound_lesson_has_no_faults():
         ("recording: small", "recording: small\npreset: Only a label", "---", "preset: is written"),
         ("recording: small", "recording: small\npreset: Long | @lost | 5", "---", "no lessons/prompts/lost.txt"),
         ("kind: number", "kind: number\nwithin: some", "answer: run.passes", "within:"),
+        ("kind: number", "kind: choice\noption: a | $x^2$\noption: b | No", "option: a", "takes no formula"),
         ("title: One too many", "title:", ":::card extra", "no title:"),
     ],
 )

@@ -2,10 +2,11 @@
 
 import pytest
 
+from engine.account import cost
 from engine.account.presets import HARDWARE
 from engine.account.step_time import Roofline, Work
 from lessons.catalogue import lessons
-from lessons.named_shapes import shape_of
+from lessons.named_shapes import named_values, shape_of
 from tests.lessons import reading
 from tests.lessons.instrument_values import published
 
@@ -49,6 +50,44 @@ def test_the_formulas_say_what_the_cost_model_says():
     for n, said in ((1, "15.4 ms"), (8, "16.1 ms"), (64, "21.7 ms")):
         assert f"at least {said} a step" in text
         assert clock.ns([Work(1, 499)] * n) / 1e6 == pytest.approx(float(said.split()[0]), rel=0.01)
+
+
+FAR = (1, 16, 32, 48, 64, 80, 96)
+
+
+def test_the_line_of_many_requests_is_what_the_cost_model_says_and_memory_bound_all_along():
+    clock = Roofline(shape_of("qwen27b"), HARDWARE["H100 SXM"])
+    asked = reading.question(LESSON, "predict", "far")
+    right = asked.right_value(named_values())
+    assert isinstance(right, tuple) and asked.axes.at == FAR
+    for n, rate in zip(FAR, right, strict=True):
+        step = [Work(1, 499)] * n
+        assert rate == pytest.approx(n * 1e9 / clock.ns(step), rel=0.01) and clock.bound(step) == "memory"
+    text = reading.told(LESSON, "compare", "far", named_values())
+    for said in ("With 16 requests 947 tokens", "given 1,039", "it is 3,857 instead of 6,234", "335 MB", "at most 140"):
+        assert said in text
+
+
+def test_ninety_six_requests_fit_beside_the_weights():
+    shape, machine = shape_of("qwen27b"), HARDWARE["H100 SXM"]
+    kept = cost.kv_bytes(shape, 500) + cost.recurrent_state_bytes(shape) + cost.window_bytes(shape)
+    fit = (machine.memory_bytes - shape.weight_bytes) // kept
+    assert fit == 140 > 96
+
+
+@pytest.mark.parametrize(
+    ("line", "card"),
+    [
+        ([65 * n for n in FAR], "no-end"),
+        ([60 * n for n in FAR], "no-end"),
+        ([65] * 7, "cake"),
+        ([0, 6000, 0, 6000, 0, 6000, 0], None),
+    ],
+)
+def test_a_straight_line_and_a_flat_one_meet_their_cards(line, card):
+    asked = reading.question(LESSON, "predict", "far")
+    assert asked.card_for(tuple(line), named_values()) == card
+    assert asked.is_right((100, 1000, 1700, 2500, 3000, 3400, 3700), named_values())
 
 
 def test_the_static_batch_takes_half_as_long_again(values):

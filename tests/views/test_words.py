@@ -171,7 +171,7 @@ def test_a_lesson_has_the_same_parts_answers_and_address_in_every_language(code)
     assert {path.name for path in course.lesson_files(code)} <= set(english)
 
 
-WORDS = {"title", "label", "unit", "right", "wrong", "outcome"}
+WORDS = {"title", "label", "unit", "along", "right", "wrong", "outcome"}
 """Settings that hold words for people; the others hold names and expressions."""
 
 

@@ -160,6 +160,8 @@ def _check_block(block: Block, lesson: Lesson) -> Iterator[Fault]:
             known = ", ".join(sorted(directive.settings)) or "none"
             message = f"unknown setting {setting.key!r} of :::{block.name} (known: {known})"
             yield Fault(lesson.path, setting.line, message)
+        if setting.key == "option" and "$" in setting.value:
+            yield Fault(lesson.path, setting.line, "an option takes no formula: the card of a guess shows it as typed")
     for key in sorted(directive.required):
         if not block.value(key):
             yield Fault(lesson.path, block.line, f":::{block.name} has no {key}:")
@@ -186,8 +188,6 @@ def _check_links(block: Block, lesson: Lesson) -> Iterator[Fault]:
             yield Fault(lesson.path, setting.line, f"there is no :::predict {setting.value}")
         if setting.key == "near" and lesson.find("card", setting.value.rpartition("->")[2].strip()) is None:
             yield Fault(lesson.path, setting.line, f"there is no :::card {setting.value.rpartition('->')[2].strip()}")
-        if setting.key == "option" and "$" in setting.value:
-            yield Fault(lesson.path, setting.line, "an option takes no formula: the card of a guess shows it as typed")
         if setting.key == "source":
             try:
                 excerpt(setting.value)

@@ -102,3 +102,7 @@ class Lesson:
     def find(self, name: str, argument: str) -> Block | None:
         """The block of a directive with this argument, e.g. the card or the prediction of that id."""
         return next((block for block in self.named(name) if block.argument == argument), None)
+
+    def runs_after(self, question: str) -> bool:
+        """Whether a typed prompt waits for this prediction and runs once it is made."""
+        return any(run.value("asks") == question for run in self.named("run"))

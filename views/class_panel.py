@@ -112,7 +112,7 @@ def open_revealed(lesson: Lesson, scene: Scene, found: Here) -> None:
         key = (lesson.slug, block.argument)
         if found.phase(key) != "revealed":
             continue
-        led_to = any(run.value("asks") == block.argument for run in lesson.named("run"))
+        led_to = lesson.runs_after(block.argument)
         ran = led_to and run_it_now(lesson, block, scene)
         told = attempts.last(*key)
         if told is None or told.at.timestamp() < found.one.began:

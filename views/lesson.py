@@ -139,7 +139,7 @@ def _voted_on(lesson: Lesson, block: Block, scene: Scene, asked: Mapping[str, Va
 
 
 def _guess_alone(lesson: Lesson, block: Block, scene: Scene, asked: Mapping[str, Value]) -> None:
-    led_to = any(run.value("asks") == block.argument for run in lesson.named("run"))
+    led_to = lesson.runs_after(block.argument)
     waiting = is_pending(scene.page)
     if committed(lesson, block.argument):
         if led_to and run_it_now(lesson, block, scene):
@@ -177,7 +177,7 @@ def _say_when_it_opens(lesson: Lesson, screen: Block, scene: Scene) -> None:
         _in_class(lesson, after, scene)
     elif committed(lesson, after):
         st.caption(_("What happened, and why, appears here when the run has ended."))
-    elif lesson.named("run"):
+    elif lesson.runs_after(after):
         st.caption(_("What happened, and why, appears here when you have made your guess and run it."))
     else:
         st.caption(_("The answer, and why, appears here when you have made your guess."))

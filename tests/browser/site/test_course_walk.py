@@ -152,7 +152,7 @@ def expect_card(place: Page | Locator, lesson: Lesson, card: str, values: Mappin
 
 def guess(page: Page, lesson: Lesson, block: Block, values: dict[str, Value], number: int) -> None:
     """One prediction: commit, let the run end where one waits, and see the comparison and what is said about it."""
-    question, runs = Question.of(block), any(run.value("asks") == block.argument for run in lesson.named("run"))
+    question, runs = Question.of(block), lesson.runs_after(block.argument)
     odd = lesson.number % 2 == 1
     answer = right_one(question, values) if odd else wrong_one(question, values)
     if runs:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import msgspec
 import streamlit as st
 
+from lessons.expressions import Value
 from lessons.serving import Preset, read_preset, read_serving
 from lessons.structure import Block, Lesson
 from views.engine_calls import engine_notice, find_run, start_run, stop_run
 from views.page_state import PageState
+from views.prompt_tokens import prompt_tokens
 from views.questions import committed
 from views.run_form import Asked, note_unfamiliar, prompt_box
 from views.run_refused import keep_refusal, show_refusal
@@ -94,10 +96,16 @@ def is_pending(page: PageState) -> bool:
     return page.key("pending") in st.session_state
 
 
-def pending_new_tokens(page: PageState) -> int | None:
-    """How many new tokens the waiting prompt asks for; None if none waits."""
+def waiting(page: PageState, model: str) -> dict[str, Value]:
+    """What is asked for by the prompt that waits, under the names that a question knows; nothing if none waits."""
     asked: Asked | None = st.session_state.get(page.key("pending"))
-    return asked.sampling.max_new_tokens if asked else None
+    if asked is None:
+        return {}
+    return {
+        "asked.prompt": asked.prompt,
+        "asked.prompt_tokens": prompt_tokens(asked.prompt, model),
+        "asked.new_tokens": asked.sampling.max_new_tokens,
+    }
 
 
 def keep_waiting(page: PageState, lesson: Lesson) -> None:

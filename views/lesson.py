@@ -20,7 +20,7 @@ from views.asking import (
     begin_other,
     begin_pending,
     is_pending,
-    pending_new_tokens,
+    waiting,
     watch_runs,
 )
 from views.class_ballot import show_ballot
@@ -117,8 +117,8 @@ def _guess(lesson: Lesson, block: Block, scene: Scene) -> None:
     """Asked at once, or, if the box leads to it, when a prompt waits for it or a run is in view already. In a class the
     vote stands in its place.
     """
-    new_tokens = pending_new_tokens(scene.page) or scene.page.link.sampling.max_new_tokens
-    asked = {**scene.values, "asked.new_tokens": new_tokens, **Question.of(block).given}
+    usual = {"asked.new_tokens": scene.page.link.sampling.max_new_tokens}
+    asked = {**scene.values, **usual, **waiting(scene.page, lesson.front.model), **Question.of(block).given}
     if not _voted_on(lesson, block, scene, asked):
         _guess_alone(lesson, block, scene, asked)
 
@@ -193,8 +193,10 @@ def show_group(lesson: Lesson, group: list[Block], scene: Scene) -> None:
 
 
 def _picture(lesson: Lesson, _block: Block, scene: Scene) -> None:
+    """The run in view; covered until the guess that it answers has been made, or every guess where none leads to it."""
     guesses = [one.argument for one in lesson.named("predict")]
-    show_flipbook(scene, told=all(committed(lesson, one) for one in guesses))
+    answered = [one for one in guesses if lesson.runs_after(one)] or guesses
+    show_flipbook(scene, told=all(committed(lesson, one) for one in answered))
 
 
 def _compared(lesson: Lesson, block: Block, scene: Scene) -> None:

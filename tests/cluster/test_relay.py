@@ -30,8 +30,8 @@ from tests.engine.small_model import write_small_model
 
 PROMPT = "seventeen and more tokens"
 SAMPLED = Sampling(temperature=1.0, seed=3, max_new_tokens=20, ignore_eos=True)
-LONG = Sampling(temperature=1.0, seed=3, max_new_tokens=100, ignore_eos=True)
-"""So long that its record takes many messages."""
+LONG = Sampling(temperature=1.0, seed=3, max_new_tokens=900, ignore_eos=True)
+"""So long that its record takes many messages, on a fast machine, too."""
 GREEDY = Sampling(max_new_tokens=20, ignore_eos=True)
 
 LOSSES = st.lists(st.integers(0, 6), max_size=3)
@@ -40,7 +40,7 @@ LOSSES = st.lists(st.integers(0, 6), max_size=3)
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return write_small_model(tmp_path_factory.mktemp("model"))
+    return write_small_model(tmp_path_factory.mktemp("model"), context_length=1024)
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +165,7 @@ def test_a_run_without_a_cache_stays_where_its_prompt_was_computed(engines):
 
 def test_what_an_engine_refuses_is_refused_in_its_words(engines):
     with pytest.raises(RequestError, match="this model holds"):
-        relayed(Pools(ScriptedPool("engines/a", engines[1])), Sampling(max_new_tokens=500))
+        relayed(Pools(ScriptedPool("engines/a", engines[1])), Sampling(max_new_tokens=5000))
 
 
 def test_a_cluster_that_asks_for_a_token_says_what_to_set():

@@ -5,8 +5,11 @@ import re
 import pytest
 
 from engine.account.record import Error, Run
+from engine.loop.model_folder import BUNDLED
+from engine.model.tokenizer import Tokenizer
 from engine.serve import wire
 from engine.serve.client import EngineRefused
+from lessons import catalogue
 from tests.lessons.story_run import PROMPT, REPLY, story_run
 from tests.pages.components import card_values, cards, charts, flipbook
 from tests.pages.conftest import checked, opened, press, words
@@ -58,6 +61,16 @@ def test_the_prompt_waits_for_the_guess_and_then_runs_as_the_lesson_says(engine)
     assert (sampling.max_new_tokens, sampling.ignore_eos, sampling.temperature) == (10, True, 0)
     assert page.query_params["run"] == f"{1:032x}"
     assert flipbook(page)["run_id"] == f"{1:032x}"
+
+
+def test_a_question_about_a_prompt_that_waits_counts_the_tokens_of_that_prompt(engine, monkeypatch):
+    """It once told everybody that their prompt has the tokens of the recording's."""
+    (path,) = [file for file in catalogue.lesson_files() if file.name.startswith("03-")]
+    monkeypatch.setattr(catalogue, "lesson_files", lambda language=catalogue.DEFAULT_LANGUAGE: [path])
+    long = "Once upon a time, there was a little girl who had a red ball."
+    page = ask(opened(), long)
+    n = len(Tokenizer(BUNDLED / "story").encode(long))
+    assert n > 12 and f"Your prompt has {n} tokens" in words(page)
 
 
 def test_a_right_guess_is_told_so_beside_what_happened(engine):

@@ -19,6 +19,7 @@ from engine.loop.request import Request, SamplingParams
 from engine.serve.client import EngineClient, EngineRefused
 from engine.serve.launch import EngineProcess
 from engine.serve.server import build
+from tests.engine.same_words import assert_same_words
 from tests.engine.serve.conftest import serving, until
 
 LOADED_S = 240
@@ -58,20 +59,6 @@ def real(real_url: str) -> Iterator[EngineClient]:
 
 def sampled(number: int) -> Sampling:
     return Sampling(temperature=0.8, top_p=0.95, seed=number, max_new_tokens=12, ignore_eos=True)
-
-
-CLOSE_CALL = 1e-3
-"""Kernels of another shape round otherwise, and the KV cache is bf16: two odds this close may change places (law 8)."""
-
-
-def assert_same_words(together, alone):
-    """Token for token, up to a place where the two best odds were too close to call."""
-    for got, wanted in zip(together.emissions, alone.emissions, strict=True):
-        best, second = (candidate.model for candidate in wanted.candidates[:2])
-        if got.token.id != wanted.token.id:
-            assert best - second < CLOSE_CALL
-            return
-        assert got.candidates[0].model == pytest.approx(best, abs=CLOSE_CALL)
 
 
 def test_twenty_runs_at_once_give_the_same_tokens_as_one_at_a_time(real, real_url):

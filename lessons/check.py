@@ -134,7 +134,7 @@ def _own_names(lesson: Lesson) -> dict[str, str]:
 def _values(lesson: Lesson, run: Run | None, other: Run | None) -> dict[str, Value]:
     """Values to try expressions with: the recordings', what needs no run, and 1 for what an instrument will give."""
     own = {name: "text" if kind == "text" else 1 for name, kind in _own_names(lesson).items()}
-    recorded = {**(values_of(run) if run else {}), **(other_values_of(other) if other else {})}
+    recorded = {**(values_of(run) if run else {}), **(other_values_of(other, run) if other else {})}
     return {**own, **named_shapes.named_values(), **recorded}
 
 

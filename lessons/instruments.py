@@ -115,6 +115,11 @@ INSTRUMENTS: dict[str, Instrument] = {
             **{f"{weights}_rate": "bytes a second" for weights in ("bf16", "int4", "large_bf16", "large_int4")},
         },
     ),
+    "texts": Instrument(
+        N_("Two texts"),
+        N_("The same prompt with weights of 16 bits and of fewer: where the texts part, the odds there, the pace."),
+        settings={"fewer": "int8|int4"}, needs_run=True,
+    ),
     "what-if": Instrument(
         N_("What if"),
         N_("Any model on any machine: what it holds, what a step reads, and the times that follow at best."),

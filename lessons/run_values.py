@@ -8,6 +8,7 @@ each; those that need no run are in `named_shapes`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import takewhile
 
 from engine.account import cost
 from engine.account.metrics import Timings, timings
@@ -64,15 +65,23 @@ def values_of(run: Run) -> dict[str, Value]:
 
 
 OTHER_KINDS: dict[str, str] = {
-    name.replace("run.", "other.", 1): kind for name, kind in KINDS.items() if name.startswith("run.")
+    **{name.replace("run.", "other.", 1): kind for name, kind in KINDS.items() if name.startswith("run.")},
+    "other.same_tokens": "count",
 }
-"""The names of a second run, for lessons that have one."""
+"""The names of a second run, for lessons that have one; `same_tokens` of its text are the first run's as well."""
 
 
-def other_values_of(run: Run | None) -> dict[str, Value]:
+def other_values_of(run: Run | None, first: Run | None) -> dict[str, Value]:
     """The value of every name in `OTHER_KINDS`; None for each while there is no second run."""
     values = values_of(run) if run else {}
-    return {name: values.get(name.replace("other.", "run.", 1)) for name in OTHER_KINDS}
+    values["other.same_tokens"] = _same_tokens(first, run) if first and run else None
+    return {name: values.get(name, values.get(name.replace("other.", "run.", 1))) for name in OTHER_KINDS}
+
+
+def _same_tokens(first: Run, second: Run) -> int:
+    """With how many of the same tokens both texts begin."""
+    pairs = zip(first.emissions, second.emissions, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0].token.id == pair[1].token.id, pairs))
 
 
 def kind_of(name: str, own_names: Mapping[str, str]) -> str | None:

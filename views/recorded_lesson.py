@@ -28,7 +28,7 @@ class RecordedLesson:
         """Read the lesson's recordings."""
         run, other = _recording(lesson.front.recording), _recording(lesson.front.other_recording)
         unpublished = {name: None for instrument in INSTRUMENTS for name in published_kinds(instrument)}
-        of_runs = {**(values_of(run) if run else {}), **other_values_of(other)}
+        of_runs = {**(values_of(run) if run else {}), **other_values_of(other, run)}
         return cls(lesson, run, other, {**named_values(), **unpublished, **of_runs})
 
 

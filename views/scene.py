@@ -80,7 +80,7 @@ class Scene:
     @cached_property
     def _fixed_values(self) -> dict[str, Value]:
         unpublished = {name: None for instrument in INSTRUMENTS for name in published_kinds(instrument)}
-        of_runs = {**(values_of(self.run) if self.run else {}), **other_values_of(self.other_run)}
+        of_runs = {**(values_of(self.run) if self.run else {}), **other_values_of(self.other_run, self.run)}
         return {**named_values(), **unpublished, **of_runs}
 
 

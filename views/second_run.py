@@ -37,7 +37,8 @@ def other_of(scene: Scene, serving: Serving, label: str, key: str) -> Run | None
 def _served_like(run: Run, wanted: Serving) -> bool:
     """Whether a run was served as the comparison needs it; the Lab may hold one that another instrument asked for."""
     serving = run.header.serving
-    return serving.cache == wanted.cache and (serving.drafts == "none") == (wanted.drafts == "none")
+    alike = serving.cache == wanted.cache and (serving.drafts == "none") == (wanted.drafts == "none")
+    return alike and serving.weights == wanted.weights
 
 
 def _offer(scene: Scene, serving: Serving, label: str, key: str) -> None:

@@ -8,8 +8,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import msgspec
+
 from engine.account.metrics import percentile
-from engine.account.record import CacheMode, DraftSource, Emission, Run, Token
+from engine.account.record import CacheMode, DraftSource, Emission, Header, ModelShape, Run, Token
+from engine.loop.variant import split_variant
 from views.words import _
 
 TOLERANCE = 0.02
@@ -43,9 +46,16 @@ class Compared:
 
 
 def same_question(first: Run, second: Run) -> bool:
-    """Whether both runs began from the same prompt with the same settings, so that comparing them means something."""
+    """Whether the same model got the same prompt with the same settings, so that comparing both means something; its
+    weights may have another format.
+    """
     one, other = first.header, second.header
-    return (one.prompt, one.sampling, one.model) == (other.prompt, other.sampling, other.model)
+    return (one.prompt, one.sampling, _shape(one)) == (other.prompt, other.sampling, _shape(other))
+
+
+def _shape(header: Header) -> ModelShape:
+    name = str(split_variant(header.model.name)[0])
+    return msgspec.structs.replace(header.model, name=name, weight_dtype="", weight_bytes=0, head_bytes=None)
 
 
 def compare_odds(first: Run, second: Run) -> Compared:

@@ -1,4 +1,4 @@
-"""Lesson 11 as a learner goes through it: one guess wrong, one right, what is shared tried out, and both checks."""
+"""Lesson 11 as a learner goes through it after the first question: one guess wrong, one right, what is shared tried out, and both checks."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.pages.conftest import checked, opened, press, words
 def lesson(monkeypatch):
     (path,) = [file for file in catalogue.lesson_files() if file.name.startswith("11-")]
     monkeypatch.setattr(catalogue, "lesson_files", lambda language=catalogue.DEFAULT_LANGUAGE: [path])
-    return opened()
+    return opened(guess="pages:2")
 
 
 def headers(page) -> list[str]:
@@ -19,7 +19,9 @@ def headers(page) -> list[str]:
 
 def test_a_learner_goes_from_the_question_to_the_checks(engine, lesson):
     page = lesson
-    assert page.title[0].value == "Pages and tiles" and headers(page) == []
+    assert page.title[0].value == "Pages and tiles"
+    assert headers(page) == ["Page by page", "Many chats at once"], "the first question was answered by the recording"
+    assert "17 positions were held" in words(page)
     assert "room for 2,048 positions, in pages of 16" in words(page)
     page.number_input[0].set_value(13)
     page = press(page, "That is my guess")
@@ -40,7 +42,7 @@ def test_a_learner_goes_from_the_question_to_the_checks(engine, lesson):
     assert "Read once for many" in headers(page) and "“The same keys, so the same reads”" not in said
     assert "Over 512 tokens, one layer moves 131.1 MiB if each query reads its keys for itself" in said
     assert "def _attention_prefill(" in said and "def append(" in said
-    assert engine.asked == [], "no run is needed"
+    assert engine.asked == [], "no further run is needed"
 
 
 def test_a_slider_moved_redraws_the_turn_and_keeps_the_guesses(engine, lesson):

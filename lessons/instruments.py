@@ -170,7 +170,7 @@ INSTRUMENTS: dict[str, Instrument] = {
         N_("When phases collide"),
         N_("One long prompt among decoders: who stalls without chunks, and what chunks cost."),
         settings={
-            "source": "simulated|recorded", "shape": SHAPE, "machine": MACHINE, "prompt_tokens": r"[1-9]\d{2,4}",
+            "source": "simulated|recorded|engine", "shape": SHAPE, "machine": MACHINE, "prompt_tokens": r"[1-9]\d{2,4}",
             "decoders": r"[1-9]|1[0-6]", "chunk": r"[1-9]\d{1,3}",
         },
         publishes={
@@ -182,6 +182,10 @@ INSTRUMENTS: dict[str, Instrument] = {
                 "ttft_whole": "time", "ttft_chunk": "time", "ttft_ratio": "ratio", "small": "count",
                 "small_steps": "count", "small_stall": "time", "small_ttft": "time", "small_ratio": "ratio",
             }.items()
+        }
+        | {
+            "own_decoders": "count", "own_prompt": "count", "own_chunk": "count", "own_steps": "count",
+            "own_plain_gap": "time", "own_stall": "time", "own_stall_ratio": "ratio", "own_ttft": "time",
         },
     ),
     "two-pools": Instrument(

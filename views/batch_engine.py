@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from engine.account.record import Sampling
 from lessons.filters import significant
@@ -15,14 +14,14 @@ from views.evidence import Evidence
 from views.figure_sharing import sharing_figure
 from views.figure_steps import steps_figure
 from views.instruments.frame import publish, show_drawn
-from views.safe_text import code_span
+from views.measuring import offer, show_prompt
 from views.scene import Scene
-from views.sharing import MOST_COPIES, Shared, Trouble, kept, kept_rates, measure, own_rate
+from views.sharing import MOST_COPIES, Shared, kept, kept_rates, measure, own_rate
 from views.theme import current_theme
 from views.words import _
 
 NAME = "batch-table"
-NEW_TOKENS = 60
+SAMPLING = Sampling(max_new_tokens=60, ignore_eos=True)
 PROMPT = "Once upon a time, there was a"
 """Where no run is in view."""
 
@@ -37,11 +36,10 @@ def show_engine(scene: Scene, settings: Mapping[str, str], key: str) -> None:
                 _("Copies of your prompt"), 2, MOST_COPIES, int(settings.get("n", "8")), key=f"{key}-n", width=140
             )
         )
-        if st.button(_("Run one alone, then {n} at once").format(n=n), type="primary", key=f"{key}-go"):
-            _measure(prompt, n, mine, key)
-    st.markdown(_("Your prompt: {prompt}").format(prompt=code_span(_short(prompt))))
-    if problem := st.session_state.get(f"{mine}-problem"):
-        st.error(problem)
+        offer(
+            _("Run one alone, then {n} at once").format(n=n), mine, key, lambda tell: measure(prompt, SAMPLING, n, tell)
+        )
+    show_prompt(prompt, mine)
     shared: Shared | None = st.session_state.get(mine) or kept(n) or kept(MOST_COPIES)
     if shared is None:
         st.info(_("There is no recorded measurement here. Run it to see the figure."))
@@ -64,29 +62,6 @@ def show_engine(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     if curve is not None:
         figure_style.show(curve, key=f"{key}-curve")
     show_drawn(drawn, NAME, scene, {"source": "engine", "n": str(n)}, key)
-
-
-def _measure(prompt: str, n: int, mine: str, key: str) -> None:
-    bar = st.progress(0.0, _("Running"))
-    st.button(
-        _("Stop"), key=f"{key}-stop", icon=":material/stop:"
-    )  # pressing it ends this script run, and the runs with it
-    sampling = Sampling(max_new_tokens=NEW_TOKENS, ignore_eos=True)
-    st.session_state.pop(f"{mine}-problem", None)
-    try:
-        st.session_state[mine] = measure(prompt, sampling, n, lambda share: _tell(bar, share))
-    except Trouble as trouble:
-        st.session_state[f"{mine}-problem"] = str(trouble)
-    st.rerun()
-
-
-def _tell(bar: DeltaGenerator, share: float) -> None:
-    bar.progress(share, _("Running: {percent} of the new tokens").format(percent=f"{share:.0%}"))
-
-
-def _short(prompt: str) -> str:
-    line = " ".join(prompt.split())
-    return line if len(line) <= 60 else line[:57] + "…"
 
 
 def _curve_how(shared: Shared) -> str:

@@ -17,11 +17,12 @@ from lessons.playback import Measurement, Playback
 from views.virtual_clock import Setup
 from views.virtual_machines import clock_of, what_if_shape
 from views.what_if_load import playback_of
-from views.words import _
+from views.words import N_, _
 
 CHUNKS = (64, 256, 1024, 4096)
 """Prompt tokens a step that the curve is drawn over, besides the whole prompt."""
 SHORT_PROMPT, LONG_REPLY = 200, 8
+SINCE = N_("ms since a few steps before the long prompt came")
 BEFORE = 16
 """Tokens that the decoders have when the long prompt comes, about."""
 MEASUREMENT = "collision"

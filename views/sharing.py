@@ -7,28 +7,20 @@ everything else that the engine does meanwhile disturbs both, and the table of s
 from __future__ import annotations
 
 import statistics
-import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgspec
 
-from engine.account.record import Run, Sampling
-from engine.serve.client import EngineRefused, EngineUnavailable
+from engine.account.record import Sampling
 from lessons import playback
 from lessons.playback import Playback
-from views import engine_calls, lane_key
-from views.engine_faults import in_words
-from views.engine_link import EngineLink
+from views import engine_calls
+from views.engine_runs import EngineRuns, Trouble
 from views.words import _
 
 MOST_COPIES = 8
 MEASUREMENT = "together"
-PATIENCE_S = 120.0
-LOOK_EVERY_S = 0.05
-TEMPERATURE = 0.7
-"""Greedy copies would all write the same."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +47,6 @@ class Shared:
     def own_share(self) -> float | None:
         """What each keeps of the speed that it has alone."""
         return _ratio(own_rate(self.together), own_rate(self.alone))
-
-
-class Trouble(Exception):
-    """The measurement could not be taken; the message says why, for people."""
 
 
 def own_rate(one: Playback) -> float | None:
@@ -119,58 +107,10 @@ def measure(prompt: str, sampling: Sampling, n: int, tell: Callable[[float], Non
 
 
 def _play(prompt: str, sampling: Sampling, n: int, tell: Callable[[float], None]) -> Playback:
-    link = engine_calls.engine_link()
-    seeded = [
-        msgspec.structs.replace(sampling, seed=sampling.seed + copy, temperature=TEMPERATURE) for copy in range(n)
-    ]
-    lane = lane_key.own_key()
-    run_ids: list[str] = []
-    ended = False
-    try:
-        # From as many threads as there are copies, so that they arrive together.
-        with ThreadPoolExecutor(n) as together:
-            run_ids = list(together.map(lambda one: link.submit(prompt, one, lane=lane), seeded))
-        _wait(run_ids, sampling.max_new_tokens, tell)
-        ended = True
-        runs = [run for run_id in run_ids if (run := _read(link, run_id)) is not None]
-        table = link.client.steps(0)
-    except EngineRefused as no:
-        raise Trouble(in_words(no)) from no
-    except EngineUnavailable as gone:
-        raise Trouble(engine_calls.engine_notice() or _("The engine does not answer.")) from gone
-    finally:
-        for run_id in () if ended else run_ids:
-            engine_calls.stop_run(run_id)
-    name = _heading(n)
-    found = playback.of_engine(name, table.policy, runs, table.rows) if len(runs) == n else None
-    if found is None:
-        raise Trouble(_("The engine does not keep all of this run any more. Try it again."))
-    return found
-
-
-def _read(link: EngineLink, run_id: str) -> Run | None:
-    """The whole record; its last line may come a moment after the request has left the live table."""
-    for _attempt in range(40):
-        run = link.run(run_id)
-        if run is None or run.end is not None:
-            return run
-        time.sleep(LOOK_EVERY_S)
-    return None
-
-
-def _wait(run_ids: Sequence[str], new_tokens: int, tell: Callable[[float], None]) -> None:
-    """Until none of them is in the engine's live table. Reading whole records meanwhile would slow what is measured."""
-    link = engine_calls.engine_link()
-    headers = [run.header for run_id in run_ids if (run := link.run(run_id)) is not None]
-    own = {header.ticket for header in headers}
-    until = time.monotonic() + PATIENCE_S
-    while left := [row for row in link.client.batch() if row.ticket in own]:
-        done = (len(run_ids) - len(left)) * new_tokens + sum(row.new_tokens for row in left)
-        tell(min(1.0, done / (new_tokens * len(run_ids))))
-        if time.monotonic() > until:
-            raise Trouble(_("The engine took longer than {n} seconds.").format(n=round(PATIENCE_S)))
-        time.sleep(LOOK_EVERY_S)
-    tell(1.0)
+    with EngineRuns(tell) as runs:
+        runs.begin_together(prompt, sampling, n)
+        runs.wait()
+        return runs.playback(_heading(n))
 
 
 def _ratio(over: float | None, under: float | None) -> float | None:

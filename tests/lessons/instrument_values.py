@@ -8,7 +8,7 @@ from engine.account.service import service_report
 from lessons.expressions import Value
 from lessons.named_shapes import named_values
 from lessons.structure import Block, Lesson
-from views import batch_simulated, collision_scene, pools, what_if_service
+from views import batch_simulated, colliding, collision_scene, pools, what_if_service
 from views.batch_engine import sharing_results
 from views.service_panels import results as service_results
 from views.sharing import kept
@@ -68,11 +68,18 @@ def _percentiles(settings: dict[str, str]) -> dict[str, float | int | None]:
     return service_results(service_report(found.runs, found.rows, window_ns=found.end_ns, limits=chosen.limits))
 
 
+def _own_collision(_settings: dict[str, str]) -> dict[str, float | int | None]:
+    found = colliding.kept()
+    assert found is not None
+    return colliding.own_results(found)
+
+
 _RESULTS = {
     ("batch-table", "engine"): _shared,
     ("batch-table", "simulated"): _policies,
     ("collision", "simulated"): _collision,
     ("collision", "recorded"): _recorded_collision,
+    ("collision", "engine"): _own_collision,
     ("two-pools", ""): _pools,
     ("percentiles", ""): _percentiles,
 }

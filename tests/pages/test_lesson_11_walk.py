@@ -1,4 +1,4 @@
-"""Lesson 11 as a learner goes through it after the first question: one guess wrong, one right, what is shared tried out, and both checks."""
+"""Lesson 11 as a learner goes through it after its first question: one guess wrong, one right, sharing, both checks."""
 
 import pytest
 

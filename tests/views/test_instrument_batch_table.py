@@ -11,11 +11,12 @@ from lessons.playback import Playback
 from tests.views.live_link import LiveLink
 from views import engine_calls, sharing
 from views.batch_simulated import Chosen, policy_results
+from views.engine_runs import Trouble
 from views.figure_sharing import sharing_figure
 from views.figure_steps import MOST_ROWS, row_label, step_table, steps_figure, stretches
 from views.figure_style import PATTERNS
 from views.palette import COLOURS
-from views.sharing import Trouble, kept, kept_rates, measure, own_rate
+from views.sharing import kept, kept_rates, measure, own_rate
 from views.store import RunStore
 from views.virtual_clock import play
 from views.what_if_load import playback_of

@@ -8,7 +8,8 @@ import msgspec
 import streamlit as st
 
 from views import figure_style
-from views.collision_scene import Chosen, close_up, measured, of_chunk, outcome, played, results
+from views.collision_engine import show_engine
+from views.collision_scene import SINCE, Chosen, close_up, measured, of_chunk, outcome, played, results
 from views.engine_words import told
 from views.figure_collision import trade_figure
 from views.figure_steps import steps_figure
@@ -23,7 +24,13 @@ from views.what_if_choice import Boxes, asked_for
 from views.words import N_, Words, _
 
 NAME = "collision"
-SOURCES = Words({"simulated": N_("on the virtual clock"), "recorded": N_("the real engine, recorded")})
+SOURCES = Words(
+    {
+        "simulated": N_("on the virtual clock"),
+        "recorded": N_("the real engine, recorded"),
+        "engine": N_("this engine, now"),
+    }
+)
 
 
 def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
@@ -34,7 +41,9 @@ def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
             _("Steps of"), list(SOURCES), default=source, format_func=SOURCES.__getitem__, key=f"{key}-source",
             required=True,
         )  # fmt: skip
-    if source == "recorded":
+    if source == "engine":
+        show_engine(scene, key)
+    elif source == "recorded":
         _show_recorded(scene, settings, key)
     else:
         _show_simulated(scene, settings, key)
@@ -62,15 +71,12 @@ def _answer(scene: Scene, boxes: Boxes[Chosen]) -> None:
     theme = current_theme()
     pair = [close_up(of_chunk(scenes, chunk)) for chunk in (None, chosen.chunk)]
     drawn = steps_figure(
-        pair, theme, own=(), evidence="simulated", how=how, title=_("The collision, on one clock"), since=_(_SINCE)
+        pair, theme, own=(), evidence="simulated", how=how, title=_("The collision, on one clock"), since=_(SINCE)
     )
     trade = trade_figure([outcome(one) for one in scenes], theme, evidence="simulated", how=how)
     figure_style.made(drawn, trade)
     show_drawn(drawn, NAME, scene, {"source": "simulated", **_linked(chosen)}, key)
     figure_style.show(trade, key=f"{key}-trade")
-
-
-_SINCE = N_("ms since a few steps before the long prompt came")
 
 
 def _choose(boxes: Boxes[Chosen]) -> None:
@@ -105,7 +111,7 @@ def _show_recorded(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     theme = current_theme()
     pair = [close_up(of_chunk(taken.playbacks, size)) for size in (None, chunk)]
     drawn = steps_figure(
-        pair, theme, own=(), evidence="recorded", how=how, title=_("The real engine, on one clock"), since=_(_SINCE)
+        pair, theme, own=(), evidence="recorded", how=how, title=_("The real engine, on one clock"), since=_(SINCE)
     )
     trade = trade_figure([outcome(one) for one in taken.playbacks], theme, evidence="recorded", how=how)
     figure_style.made(drawn, trade)

@@ -48,6 +48,7 @@ KINDS: dict[str, str] = {
     "model.context_length": "count",
     "model.kv_bytes_per_position": "bytes",
     "model.state_bytes": "bytes",
+    "model.window_bytes": "bytes",
     "model.crossover": "count",
 }
 """Every fixed name and its kind; the kind says which filters fit."""
@@ -130,5 +131,6 @@ def _model_values(shape: ModelShape) -> dict[str, Value]:
         "model.context_length": shape.context_length,
         "model.kv_bytes_per_position": cost.kv_bytes_per_position(shape),
         "model.state_bytes": cost.recurrent_state_bytes(shape),
+        "model.window_bytes": cost.window_bytes(shape),
         "model.crossover": cost.crossover_positions(shape),
     }

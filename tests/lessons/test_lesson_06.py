@@ -7,6 +7,9 @@ from lessons.catalogue import lessons
 from lessons.named_shapes import named_values
 from tests.lessons import reading
 from views.instruments.bits import results
+from views.instruments.texts import format_of
+from views.recorded_lesson import RecordedLesson
+from views.two_runs import same_question
 
 LESSON = next(one for one in lessons() if one.slug == "fewer-bits")
 WEIGHTS = 4_205_751_296
@@ -95,3 +98,31 @@ def test_a_decode_gains_the_most():
 
 def test_every_card_can_be_reached():
     assert reading.cards_reached(LESSON) == reading.cards(LESSON)
+
+
+def of_texts(same: int, new: int) -> dict:
+    return {"other.same_tokens": same, "run.new_tokens": new}
+
+
+@pytest.mark.parametrize(
+    ("same", "right", "cards"),
+    [
+        (3, "parts", {"same": "odds-never-move", "parts": None, "broken": "rounded-is-broken"}),
+        (39, "parts", {"same": "odds-never-move", "parts": None, "broken": "rounded-is-broken"}),
+        (40, "same", {"same": None, "parts": "the-favourite-held", "broken": "rounded-is-broken"}),
+    ],
+)
+def test_whether_the_text_stays_the_same_is_told_by_the_learners_own_two_runs(same, right, cards):
+    asked = reading.question(LESSON, "predict", "text")
+    assert asked.right_value(of_texts(same, 40)) == right
+    assert {guess: asked.card_for(guess, of_texts(same, 40)) for guess in cards} == cards
+    assert asked.right_value({"other.same_tokens": None, "run.new_tokens": 40}) is None, "while the second one runs"
+
+
+def test_the_recordings_are_one_prompt_in_16_and_in_4_bits_and_their_texts_part():
+    recorded = RecordedLesson.of(LESSON)
+    assert same_question(recorded.run, recorded.other)
+    assert (format_of(recorded.run), format_of(recorded.other)) == ("bf16", "int4")
+    assert recorded.run.header.device.name == recorded.other.header.device.name
+    text = reading.told(LESSON, "compare", "text", recorded.values)
+    assert "Of 40 new tokens the first 3 are the same in both" in text

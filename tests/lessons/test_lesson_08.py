@@ -58,3 +58,29 @@ def test_the_check_counts_whole_and_begun_chunks(answer, card):
 
 def test_every_card_can_be_reached():
     assert reading.cards_reached(LESSON) == reading.cards(LESSON)
+
+
+def collided(stall_ms: float, ttft_ms: float, plain_ms: float = 1) -> dict:
+    times = {"stall": stall_ms, "ttft": ttft_ms, "plain_gap": plain_ms}
+    return {f"collision.own_{name}": ms * 1e6 for name, ms in times.items()}
+
+
+@pytest.mark.parametrize(
+    ("found", "right", "cards"),
+    [
+        (collided(5, 100), "slow", {"freeze": "the-whole-book-first", "nothing": "a-place-of-its-own"}),
+        (collided(95, 100), "freeze", {"slow": "it-did-stop", "nothing": "a-place-of-its-own"}),
+        (collided(1.2, 100), "nothing", {"slow": "it-did-stop", "freeze": "the-whole-book-first"}),
+    ],
+)
+def test_what_the_book_does_to_ones_own_reply_is_told_by_what_was_measured(found, right, cards):
+    asked = reading.question(LESSON, "predict", "reply")
+    assert asked.right_value(found) == right and asked.card_for(right, found) is None
+    assert {guess: asked.card_for(guess, found) for guess in cards} == cards
+
+
+def test_the_kept_measurement_has_longer_gaps_and_no_stop(values):
+    asked = reading.question(LESSON, "predict", "reply")
+    assert asked.is_right("slow", values)
+    text = reading.told(LESSON, "compare", "reply", values)
+    assert "The book had 1,500 tokens" in text and "64 tokens at most" in text

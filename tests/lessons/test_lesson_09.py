@@ -5,8 +5,10 @@ import pytest
 from engine.account import cost
 from lessons.catalogue import lessons
 from lessons.named_shapes import named_values, shape_of
+from lessons.run_values import values_of
 from tests.lessons import reading
 from tests.lessons.instrument_values import published
+from tests.lessons.story_run import PROMPT, story_run
 from views.pools import Chosen, moved_bytes, results, served
 from views.virtual_clock import play
 
@@ -83,3 +85,16 @@ def test_the_check_adds_what_grows_to_what_does_not(answer, card):
 
 def test_every_card_can_be_reached():
     assert reading.cards_reached(LESSON) == reading.cards(LESSON)
+
+
+def test_the_learners_own_prompt_leaves_cache_state_and_windows_behind():
+    values = {**named_values(), **values_of(story_run())}
+    shape, n = story_run().header.model, len(PROMPT)
+    kept = cost.kv_bytes(shape, n) + cost.recurrent_state_bytes(shape) + cost.window_bytes(shape)
+    assert kept == moved_bytes(shape, n)
+    asked = reading.question(LESSON, "predict", "mine")
+    assert asked.right_value(values) == kept / 1024 and asked.is_right(round(kept / 1024), values)
+    beliefs = {8: "only-the-cache", 15_476: "the-model-moves", 8 * (1 + 384): "state-each-time", 100: None}
+    assert {guess: asked.card_for(guess, values) for guess in beliefs} == beliefs
+    text = reading.told(LESSON, "compare", "mine", values)
+    assert "held 8 KiB of cache, 384 KiB of state and 27 KiB of windows" in text

@@ -10,6 +10,8 @@ from lessons.expressions import Placeholder, placeholders
 from lessons.instruments import INSTRUMENTS
 from lessons.named_shapes import shape_of
 from lessons.questions import Question
+from lessons.run_values import values_of
+from tests.lessons.story_run import story_run
 from views.instruments.pages import N_PAGES
 
 (LESSON,) = [one for one in lessons() if one.number == 11]
@@ -105,3 +107,20 @@ def test_the_instruments_give_every_name_that_the_prose_uses():
         if name.startswith(("pages.", "tiles."))
     }
     assert len(used) >= 9 and used <= given
+
+
+@pytest.mark.parametrize(("n_new", "pages"), [(10, 2), (9, 1), (400, 26)])
+def test_a_learners_text_holds_as_many_pages_as_the_engine_would_give_it(n_new, pages):
+    values = values_of(story_run(reply=[" word"] * n_new))
+    asked = question("predict", "pages")
+    assert asked.right_value(values) == pages == pages_for(values["run.positions_held"])
+    assert values["run.positions_held"] == 8 + n_new - 1, "the last token never goes back in"
+
+
+def test_each_wrong_number_of_pages_meets_the_card_of_its_belief():
+    values, asked = values_of(story_run()), question("predict", "pages")
+    beliefs = {128: "room-for-the-longest", 18: "a-place-is-not-a-page", 17: "a-place-is-not-a-page",
+               1: "to-the-last-place", 2: None, 5: None}  # fmt: skip
+    assert {guess: asked.card_for(guess, values) for guess in beliefs} == beliefs
+    long = values_of(story_run(reply=[" word"] * 400))
+    assert asked.card_for(1, long) == "a-page-is-not-a-chat" and asked.card_for(25, long) == "to-the-last-place"

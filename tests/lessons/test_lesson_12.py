@@ -7,8 +7,10 @@ import pytest
 from engine.account.metrics import timings
 from engine.serve.metrics import PREFIX, ServiceMetrics
 from lessons.catalogue import lessons
+from lessons.run_values import values_of
 from tests.lessons import reading
 from tests.lessons.instrument_values import published
+from tests.lessons.story_run import story_run
 from views.virtual_clock import play
 from views.what_if_service import Chosen
 
@@ -74,3 +76,31 @@ def test_the_check_leaves_the_first_wait_out(answer, card):
 
 def test_every_card_can_be_reached():
     assert reading.cards_reached(LESSON) == reading.cards(LESSON)
+
+
+def parts(queue_ms: float, prefill_ms: float, decode_ms: float) -> dict:
+    ttft = queue_ms + prefill_ms
+    times = {"queue": queue_ms, "prefill": prefill_ms, "ttft": ttft, "e2e": ttft + decode_ms}
+    return {f"run.{name}": ms * 1e6 for name, ms in times.items()}
+
+
+@pytest.mark.parametrize(
+    ("run", "right", "cards"),
+    [
+        (parts(0.1, 2, 9), "decode", {"prefill": "reading-takes-long", "queue": "alone-there-is-no-queue"}),
+        (parts(0.1, 60, 9), "prefill", {"decode": "writing-takes-long", "queue": "alone-there-is-no-queue"}),
+        (parts(80, 2, 9), "queue", {"decode": "writing-takes-long", "prefill": "reading-takes-long"}),
+    ],
+)
+def test_where_the_time_of_ones_own_request_went_is_told_by_its_run(run, right, cards):
+    asked = reading.question(LESSON, "predict", "longest")
+    assert asked.right_value(run) == right and asked.card_for(right, run) is None
+    assert {guess: asked.card_for(guess, run) for guess in cards} == cards
+
+
+def test_the_recorded_request_is_taken_apart_into_what_it_took_in_all():
+    values = values_of(story_run())
+    text = reading.told(LESSON, "compare", "longest", values)
+    queue, prefill, decodes, first = (float(one) for one in re.findall(r"([\d.]+) ms", text))
+    assert queue + prefill == pytest.approx(first, rel=0.01)
+    assert first + decodes == pytest.approx(values["run.e2e"] / 1e6, rel=0.01)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lessons.run_values import KINDS, values_of
+from lessons.run_values import KINDS, OTHER_KINDS, other_values_of, values_of
 from tests.lessons.story_run import DECODE_NS, PREFILL_NS, PROMPT, QUEUE_NS, REPLY, story_run
 
 
@@ -39,3 +39,12 @@ def test_the_story_models_memory_is_what_the_formulas_say():
     assert values["model.kv_bytes_per_position"] == 2 * 2 * 2 * 64 * 2
     assert values["model.state_bytes"] == 6 * 4 * 64 * 64 * 4
     assert values["model.crossover"] == 384
+
+
+def test_two_texts_are_compared_token_by_token_from_the_beginning():
+    first, second = story_run(reply=[" one", " two", " three"]), story_run(reply=[" one", " two", " four"])
+    assert other_values_of(second, first)["other.same_tokens"] == 2
+    assert other_values_of(first, first)["other.same_tokens"] == 3
+    assert other_values_of(story_run(reply=[" two"]), first)["other.same_tokens"] == 0
+    assert other_values_of(None, first)["other.same_tokens"] is None
+    assert set(other_values_of(second, first)) == set(OTHER_KINDS)

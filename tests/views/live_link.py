@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import msgspec
 
 from engine.account.record import Run, Sampling, Serving
@@ -12,7 +14,7 @@ from engine.loop.run_log import RunLog
 from engine.loop.scheduler import BatchRow
 from engine.serve import wire
 from engine.serve.client import EngineRefused
-from tests.engine.loop.doubles import mock_engine
+from tests.engine.loop.doubles import MockRunner, mock_engine
 from views.store import RunStore
 
 
@@ -21,8 +23,9 @@ class LiveLink:
 
     supervised = True
 
-    def __init__(self, store: RunStore, policy: Policy | None = None) -> None:
-        self.engine: Engine = mock_engine(policy=policy or Policy(max_running=8))
+    def __init__(self, store: RunStore, policy: Policy | None = None, step_s: float = 0) -> None:
+        runner = MockRunner(lambda _plan: time.sleep(step_s))
+        self.engine: Engine = mock_engine(runner, policy=policy or Policy(max_running=8))
         self.engine.start()
         self.store = store
         self.logs: dict[str, RunLog] = {}

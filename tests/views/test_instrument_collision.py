@@ -7,12 +7,17 @@ import pytest
 from engine.account.cost import PRESET_SHAPES
 from engine.account.presets import HARDWARE
 from engine.account.step_time import Roofline, Work
+from engine.loop.policy import Policy
+from engine.serve.client import EngineRefused
 from lessons.instruments import INSTRUMENTS
 from lessons.playback import MEASUREMENTS
-from views import collision_scene
+from tests.views.live_link import LiveLink
+from views import colliding, collision_scene, engine_calls
 from views.collision_scene import CHUNKS, SHORT_PROMPT, Chosen, close_up, measured, of_chunk, outcome, played, results
+from views.engine_runs import Trouble
 from views.figure_collision import trade_figure
 from views.palette import COLOURS
+from views.store import RunStore
 from views.virtual_clock import play
 
 CHOSEN = Chosen(prompt_tokens=2048, decoders=3, chunk=512)
@@ -101,3 +106,53 @@ def test_a_link_leads_back_to_the_same_collision():
     instrument = INSTRUMENTS["collision"]
     settings = {"shape": "qwen9b", "machine": "a100", "prompt_tokens": "32768", "decoders": "16", "chunk": "4096"}
     assert [instrument.problem(*one) for one in settings.items() if instrument.problem(*one)] == []
+
+
+@pytest.fixture
+def link(tmp_path, monkeypatch):
+    one = LiveLink(RunStore(tmp_path), Policy("decode_first", 8, 2048, 16), step_s=0.005)
+    monkeypatch.setattr(engine_calls, "engine_link", lambda: one)
+    # This engine's tokens are bytes, and its texts are short.
+    monkeypatch.setattr(colliding, "long_text", lambda: "a quiet day " * 4)
+    monkeypatch.setattr(colliding, "REPLY_TOKENS", 50)
+    monkeypatch.setattr(colliding, "BEFORE", 4)
+    yield one
+    one.engine.close()
+
+
+def test_a_long_prompt_is_pasted_while_ones_own_replies_are_written(link):
+    told = []
+    found = colliding.collide("hello", told.append)
+    assert found.is_own and len(found.playback.arrivals) == colliding.DECODERS + 1
+    *decoders, long = found.playback.arrivals
+    assert all(len(found.playback.token_ns(ticket)) == 50 for ticket in decoders)
+    assert all(found.playback.token_ns(ticket)[1] <= found.playback.arrivals[long] for ticket in decoders)
+    values = colliding.own_results(found)
+    assert (values["own_prompt"], values["own_chunk"], values["own_steps"]) == (48, 16, 3)
+    assert values["own_stall"] >= values["own_plain_gap"] > 5e6 and values["own_ttft"] > 15e6
+    assert told[-1] == 1.0 and not link.cancelled
+
+
+def test_replies_that_are_over_before_the_book_has_been_read_measure_nothing_and_say_so(link, monkeypatch):
+    monkeypatch.setattr(colliding, "REPLY_TOKENS", 2)
+    with pytest.raises(Trouble, match="over before"):
+        colliding.collide("hello", lambda share: None)
+
+
+def test_a_refused_book_stops_the_replies(link, monkeypatch):
+    submit, refusal = link.submit, EngineRefused("busy", "The engine is full.", 503)
+
+    def refuse_the_book(prompt, *args, **more):
+        if prompt == colliding.long_text():
+            raise refusal
+        return submit(prompt, *args, **more)
+
+    monkeypatch.setattr(link, "submit", refuse_the_book)
+    with pytest.raises(Trouble, match="full"):
+        colliding.collide("hello", lambda share: None)
+    assert set(link.cancelled) == set(link.logs)
+
+
+def test_what_is_kept_is_the_engines_own_way_of_cutting():
+    found = colliding.kept()
+    assert not found.is_own and found.playback.policy.chunk == Policy().chunk and "Recorded on" in found.how

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
+import streamlit as st
+
 from engine.account.metrics import timings
 from engine.account.record import Emission, Run, Serving, WeightFormat
 from engine.loop.variant import split_variant
@@ -40,7 +42,7 @@ def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     with framed(frame, name=NAME, scene=scene, settings=settings, key=key):
         show_cards([_card(exact, parting.same, parting.first_rest), _card(rounded, parting.same, parting.second_rest)],
                    most=2, least_px=240, key=key)  # fmt: skip
-        show_cards([Card(_("Where they part"), None, _odds(parting), words=parting.sentence)])
+        st.markdown(f"{parting.sentence} {_odds(parting)}")
 
 
 def _how(scene: Scene) -> str:
@@ -50,11 +52,12 @@ def _how(scene: Scene) -> str:
 
 
 def _card(run: Run, same: str, rest: str) -> Card:
-    """One text; from where it leaves the other on, it is bold."""
+    """One text; the word with which it leaves the other is bold."""
     gap = timings(run).itl_p50_ns
     pace = _("{time} from token to token").format(time=milliseconds(gap)) if gap is not None else ""
-    words = f"{plain(same.strip())} **{plain(rest.strip())}**" if rest.strip() else plain(same.strip())
-    return Card(bits_of(run), None, pace, words=words)
+    word, _space, after = rest.strip().partition(" ")
+    left = f"**{plain(word)}** {plain(after)}" if word else ""
+    return Card(bits_of(run), None, pace, words=f"{plain(same.strip())} {left}".strip())
 
 
 def bits_of(run: Run) -> str:

@@ -60,13 +60,13 @@ class EngineRuns:
             msgspec.structs.replace(sampling, seed=sampling.seed + copy, temperature=TEMPERATURE) for copy in range(n)
         ]
         with ThreadPoolExecutor(n) as together:
-            self._ids += together.map(lambda one: self._link.submit(prompt, one, lane=self._lane), seeded)
-        self._expected += n * sampling.max_new_tokens
+            list(together.map(lambda one: self.begin(prompt, one), seeded))
 
     def begin(self, prompt: str, sampling: Sampling) -> None:
         """Send one more."""
-        self._ids.append(self._link.submit(prompt, sampling, lane=self._lane))
         self._expected += sampling.max_new_tokens
+        # Each is noted as soon as it is known: if another copy is refused, this one is to be stopped.
+        self._ids.append(self._link.submit(prompt, sampling, lane=self._lane))
 
     def wait_for_tokens(self, n: int) -> None:
         """Until each of them has so many new tokens, or has ended."""

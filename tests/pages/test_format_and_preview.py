@@ -50,6 +50,34 @@ def test_the_page_shows_the_rules_the_source_and_each_directive_working(engine):
     assert "“The cache is always larger”" in words(press(page, "Check"))
 
 
+DRAWN_CHECK = """---
+title: A draft
+question: Is it ready?
+minutes: 3
+---
+
+:::check line
+kind: curve
+label: Cost
+along: days
+at: 0, 1, 2
+max: 10
+answer: 2 * x
+near: 2 -> flat
+right: Yes.
+wrong: Look again.
+
+Draw it.
+:::
+
+:::card flat
+title: “It stays”
+
+It goes up.
+:::
+"""
+
+
 @pytest.fixture
 def draft(engine, tmp_path, monkeypatch):
     path = tmp_path / "20-a-draft.md"
@@ -88,3 +116,15 @@ def test_without_a_file_there_is_no_preview_in_the_side_bar(engine, monkeypatch)
     assert len(site.sections()["Teach"]) == 1
     monkeypatch.setenv(PREVIEW_FILE, "x.md")
     assert len(site.sections()["Teach"]) == 2
+
+
+def test_a_check_may_be_drawn_too_and_is_tried_until_it_is_right(draft):
+    draft.write_text(DRAWN_CHECK)
+    page = preview()
+    assert press(page, "Check").error[0].value == "Draw a line first."
+    box = "check-box-a-draft-line"
+    page.session_state[box] = {"points": [2, 2, 2]}
+    page = press(page, "Check")
+    assert "Look again." in words(page) and "“It stays”" in words(page)
+    page.session_state[box] = {"points": [0, 2.5, 4]}
+    assert "Yes." in words(press(page, "Check"))

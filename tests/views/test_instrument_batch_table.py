@@ -11,7 +11,7 @@ from lessons.playback import Playback
 from tests.views.live_link import LiveLink
 from views import engine_calls, sharing
 from views.batch_simulated import Chosen, policy_results
-from views.engine_runs import Trouble
+from views.engine_runs import EngineRuns, Trouble
 from views.figure_sharing import sharing_figure
 from views.figure_steps import MOST_ROWS, row_label, step_table, steps_figure, stretches
 from views.figure_style import PATTERNS
@@ -176,6 +176,20 @@ def test_a_refusal_is_told_in_the_engines_words(link):
     link.refuses = EngineRefused("prompt_too_long", "The prompt is too long.", 400)
     with pytest.raises(Trouble, match="too long"):
         measure("hello", Sampling(max_new_tokens=4), 2, lambda share: None)
+
+
+def test_if_one_copy_is_refused_the_others_are_stopped(link, monkeypatch):
+    submit, places = link.submit, iter(range(9))
+
+    def refuse_the_second(*args, **more):
+        if next(places) == 1:
+            raise EngineRefused("busy", "The engine is full.", 503)
+        return submit(*args, **more)
+
+    monkeypatch.setattr(link, "submit", refuse_the_second)
+    with pytest.raises(Trouble, match="full"), EngineRuns(lambda share: None) as runs:
+        runs.begin_together("hello", Sampling(max_new_tokens=50, ignore_eos=True), 4)
+    assert link.logs and set(link.cancelled) == set(link.logs)
 
 
 def test_whoever_is_interrupted_leaves_nothing_running(link):

@@ -1,10 +1,10 @@
-"""Story-shaped runs that were served in another way: recomputed at every step, or with drafts that were checked."""
+"""Story-shaped runs that were served in another way: recomputed at every step, with drafts, or in fewer bits."""
 
 from __future__ import annotations
 
 import msgspec
 
-from engine.account.record import Emission, Event, Pass, Run, Serving
+from engine.account.record import Emission, Event, Pass, Run, Serving, WeightFormat
 from tests.lessons.story_run import DECODE_NS, REPLY, story_run
 
 STEP_MORE_NS = 500_000
@@ -33,6 +33,17 @@ def recomputed_run(reply: list[str] = REPLY) -> Run:
         )  # fmt: skip
         start = end
     return served(run, Serving(cache="recomputed"), [*events, run.events[-1]])
+
+
+def rounded_run(reply: list[str], weights: WeightFormat = "int4") -> Run:
+    """The story as a variant of the model with fewer bits tells it."""
+    run = story_run(reply=reply)
+    model = msgspec.structs.replace(
+        run.header.model, name=f"story:{weights}", weight_dtype="int4/64", weight_bytes=4_531_392
+    )
+    asked = story_run().header.sampling
+    header = msgspec.structs.replace(run.header, model=model, serving=Serving(weights=weights), sampling=asked)
+    return Run([header, *run.events[1:]])
 
 
 def drafted_run(shape: list[tuple[int, int]], reply: list[str] = REPLY, pass_ns: int = DECODE_NS) -> Run:

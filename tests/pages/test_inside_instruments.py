@@ -5,9 +5,9 @@ import pytest
 from engine.account.record import Sampling, Serving
 from engine.serve.client import EngineRefused
 from lessons.recall import planted
-from tests.lessons.story_run import story_run
-from tests.lessons.two_served import recomputed_run
-from tests.pages.components import charts
+from tests.lessons.story_run import REPLY, story_run
+from tests.lessons.two_served import recomputed_run, rounded_run
+from tests.pages.components import cards, charts
 from tests.pages.conftest import checked, opened, press, words
 from views.state_changes import heads_keep, longest
 
@@ -29,6 +29,7 @@ def lab_with(engine, instrument: str):
     [
         ("race", "Run it again and recompute everything", Serving(cache="recomputed")),
         ("drafts", "Run it again with guesses from the text", Serving(drafts="prompt_lookup")),
+        ("texts", "Run it again in 4 bits", Serving(weights="int4")),
     ],
 )
 def test_the_lab_offers_the_second_run_and_starts_it_as_the_instrument_needs_it(engine, instrument, button, serving):
@@ -46,6 +47,14 @@ def test_when_the_second_run_has_ended_the_race_is_drawn(engine):
     press(page, "Run it again and recompute everything")
     assert len(charts(page)) == before + 2
     assert "Two runs on one clock" in words(page) and "Both runs wrote the same 10 tokens." in words(page)
+
+
+def test_when_the_second_run_has_ended_both_texts_stand_side_by_side(engine):
+    engine.next_run = rounded_run([*REPLY[:3], " Max", *REPLY[4:]])
+    page = press(lab_with(engine, "texts"), "Run it again in 4 bits")
+    told = {label: text for label, text, _note in cards(page)}
+    assert told["16 bits"].split()[:4] == ["little", "girl", "named", "Lily."] and "Max." in told["4 bits"].split()
+    assert "The same for 3 tokens, then they part." in words(page)
 
 
 def test_a_second_run_that_another_instrument_asked_for_does_not_stand_in(engine):

@@ -8,22 +8,11 @@ import pytest
 from engine.account.record import Run, Serving
 from lessons import catalogue
 from tests.lessons.story_run import REPLY, story_run
+from tests.lessons.two_served import rounded_run
 from views.compare_texts import texts_part
 from views.instruments.texts import bits_of, format_of, table
 from views.second_run import _served_like
 from views.two_runs import same_question
-
-
-def rounded_run(reply: list[str], weights="int4") -> Run:
-    """The story as a variant of the model with fewer bits tells it."""
-    run = story_run(reply=reply)
-    model = msgspec.structs.replace(
-        run.header.model, name=f"story:{weights}", weight_dtype="int4/64", weight_bytes=4_531_392
-    )
-    asked = story_run().header.sampling
-    header = msgspec.structs.replace(run.header, model=model, serving=Serving(weights=weights), sampling=asked)
-    return Run([header, *run.events[1:]])
-
 
 OTHER = [*REPLY[:3], " Max", *REPLY[4:8]]
 

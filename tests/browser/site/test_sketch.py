@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.site.conftest import settled
 from tests.browser.site.test_for_everyone import faults_light_and_dark
@@ -32,17 +32,31 @@ def show(page: Page, url: str) -> None:
 def place(page: Page, tokens: float, kib: float) -> tuple[float, float]:
     """Where a point of the drawing is on the screen: read off the lines that it draws itself."""
     box = page.locator(".sk svg").bounding_box()
-    marks = page.locator(".sk-mark").evaluate_all("lines => lines.map(one => Number(one.getAttribute('x1')))")
+    lines = page.locator(".sk-mark").evaluate_all("lines => lines.map(one => Number(one.getAttribute('x1')))")
     rows = page.locator(".sk-grid").evaluate_all("lines => lines.map(one => Number(one.getAttribute('y1')))")
     assert box is not None
-    x = marks[0] + tokens / 800 * (marks[-1] - marks[0])
+    x = lines[0] + tokens / 800 * (lines[-1] - lines[0])
     y = rows[0] + kib / 500 * (rows[1] - rows[0])
     return box["x"] + x, box["y"] + y
 
 
+def stroke(page: Page, *points: tuple[float, float]) -> None:
+    """Draw with the mouse from point to point, each in tokens and KiB."""
+    page.mouse.move(*place(page, *points[0]))
+    page.mouse.down()
+    for point in points[1:]:
+        page.mouse.move(*place(page, *point), steps=5)
+    page.mouse.up()
+
+
+def marks(page: Page) -> Locator:
+    """The sliders of the drawing, one for each mark; the picture above it has one of its own."""
+    return page.locator(".sk").get_by_role("slider")
+
+
 def values(page: Page) -> list[str | None]:
     """What each mark says to a screen reader."""
-    return [slider.get_attribute("aria-valuetext") for slider in page.get_by_role("slider").all()]
+    return [slider.get_attribute("aria-valuetext") for slider in marks(page).all()]
 
 
 def heights(page: Page) -> list[float]:
@@ -57,11 +71,7 @@ def commit(page: Page) -> None:
 def test_a_line_drawn_with_a_mouse_is_judged_beside_the_right_one_and_a_reload_asks_nothing_again(drawing: Page):
     page = drawing
     expect(page.get_by_text("Draw your line here")).to_be_visible()
-    page.mouse.move(*place(page, -10, 384))
-    page.mouse.down()
-    page.mouse.move(*place(page, 450, 834), steps=7)
-    page.mouse.move(*place(page, 805, 1189), steps=4)
-    page.mouse.up()
+    stroke(page, (-10, 384), (450, 834), (805, 1189))
     assert all(abs(drawn - right) < 15 for drawn, right in zip(heights(page), RIGHT, strict=True))
     expect(page.get_by_text("Draw your line here")).to_be_hidden()
     commit(page)
@@ -76,15 +86,9 @@ def test_a_line_drawn_with_a_mouse_is_judged_beside_the_right_one_and_a_reload_a
 
 def test_a_single_point_can_be_moved_and_all_of_it_cleared(drawing: Page):
     page = drawing
-    page.mouse.move(*place(page, 0, 400))
-    page.mouse.down()
-    page.mouse.move(*place(page, 800, 400), steps=5)
-    page.mouse.up()
+    stroke(page, (0, 400), (800, 400))
     before = heights(page)
-    page.mouse.move(*place(page, 300, 400))
-    page.mouse.down()
-    page.mouse.move(*place(page, 300, 900), steps=5)
-    page.mouse.up()
+    stroke(page, (300, 400), (300, 900))
     after = heights(page)
     assert abs(after[3] - 900) < 15 and after[:3] + after[4:] == before[:3] + before[4:]
     page.get_by_role("button", name="Clear").click()
@@ -96,10 +100,7 @@ def test_half_a_line_is_asked_to_go_on_and_is_still_there(drawing: Page):
     page = drawing
     commit(page)
     expect(page.get_by_text("Draw a line first.")).to_be_visible()
-    page.mouse.move(*place(page, 0, 384))
-    page.mouse.down()
-    page.mouse.move(*place(page, 310, 694), steps=5)
-    page.mouse.up()
+    stroke(page, (0, 384), (310, 694))
     commit(page)
     expect(page.get_by_text("Draw the line on to the last mark.")).to_be_visible()
     assert [one == "not drawn yet" for one in values(page)] == [False] * 4 + [True] * 5
@@ -107,10 +108,7 @@ def test_half_a_line_is_asked_to_go_on_and_is_still_there(drawing: Page):
 
 def test_a_line_that_is_not_sent_yet_outlives_a_look_at_another_page(drawing: Page):
     page = drawing
-    page.mouse.move(*place(page, 0, 384))
-    page.mouse.down()
-    page.mouse.move(*place(page, 800, 1184), steps=5)
-    page.mouse.up()
+    stroke(page, (0, 384), (800, 1184))
     before = values(page)
     page.get_by_role("link", name="Lab", exact=True).click()
     expect(page.get_by_role("heading", level=1, name="Lab")).to_be_visible()
@@ -123,7 +121,7 @@ def test_a_line_that_is_not_sent_yet_outlives_a_look_at_another_page(drawing: Pa
 
 def test_by_keyboard_alone_every_mark_is_a_slider_that_says_where_it_is(drawing: Page):
     page = drawing
-    sliders = page.get_by_role("slider")
+    sliders = marks(page)
     assert [one.get_attribute("aria-label") for one in sliders.all()][:2] == ["At 0 tokens held", "At 100 tokens held"]
     sliders.first.focus()
     for n in range(9):
@@ -173,7 +171,7 @@ def swipe(page: Page, points: list[tuple[float, float]]) -> None:
 def test_axe_finds_nothing_at_the_drawing_nor_at_what_comes_of_it(drawing: Page):
     page = drawing
     page.emulate_media(color_scheme="light")
-    for slider, kib in zip(page.get_by_role("slider").all(), RIGHT, strict=True):
+    for slider, kib in zip(marks(page).all(), RIGHT, strict=True):
         slider.fill(str(round(kib / 5) * 5))
     assert not faults_light_and_dark(page)
     page.emulate_media(color_scheme="light")

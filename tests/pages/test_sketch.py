@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from lessons import catalogue
-from tests.pages.components import charts, sketch
+from tests.pages.components import charts, flipbook, sketch
 from tests.pages.conftest import checked, opened, press, words
 
 SLUG = "what-the-model-remembers"
@@ -42,6 +42,8 @@ def test_the_question_comes_with_axes_to_draw_on_and_without_the_answer(lesson):
     axes = data["axes"]
     assert axes["at"] == list(range(0, 900, 100)) and (axes["low"], axes["high"], axes["unit"]) == (0, 1400, "KiB")
     assert data["points"] == [None] * 9
+    assert "The answer, and why, appears here when you have made your guess." in words(lesson), "no run waits for it"
+    assert flipbook(lesson)["reveal"] is True, "the picture is covered only until the guess that its run answers"
     assert "A step, then a slope" not in [one.value for one in lesson.header] and "384" not in json.dumps(axes)
 
 

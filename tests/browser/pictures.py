@@ -22,6 +22,7 @@ from tests.browser.site.visitor import LESSON, ask, guess, hold_the_picture, run
 THEMES = ["light", "dark"]
 WIDTHS = {390: 844, 1280: 900, 1920: 1080}
 OUT = ROOT / "screenshots"
+DRAWN = "what-the-model-remembers"
 PAGES = ["course", "classroom", "compare", "recordings", "serving", "kernels", "method", "format"]
 PASS_OVER = ("Run without a guess", "Show it")
 
@@ -62,6 +63,10 @@ class Visitor:
             self._first_lesson()
             self.page.context.close()
             self._arrive()
+        if self._wanted("lesson-2-drawing") or self._wanted("lesson-2-drawn"):
+            self._drawing()
+            self.page.context.close()
+            self._arrive()
         if self._wanted("lab-whole"):
             visit(self.page, self.url + "/lab")
             run_in_lab(self.page, "Once upon a time, there was a little girl named", 200)
@@ -94,6 +99,22 @@ class Visitor:
         page.get_by_role("button", name="Run it again with instruments").click()
         page.locator(".js-plotly-plot").nth(2).wait_for()
         self._picture("lesson-1-whole", whole=True)
+
+    def _drawing(self) -> None:
+        """A line drawn by hand that begins at nothing, and what comes of it."""
+        page = self.page
+        visit(page, f"{self.url}/{DRAWN}?guess=larger:state")
+        page.wait_for_function("window.__flipbook !== undefined")
+        marks = page.locator(".sk").get_by_role("slider")
+        for n in range(9):
+            marks.nth(n).fill(str(120 * n))
+        page.locator(".sk").scroll_into_view_if_needed()
+        self._picture("lesson-2-drawing")
+        page.get_by_role("button", name="That is my guess").click()
+        settled(page)
+        page.locator("#drawn").evaluate("heading => heading.scrollIntoView()")
+        page.wait_for_timeout(1_500)
+        self._picture("lesson-2-drawn")
 
     def _lesson(self, lesson: Lesson) -> None:
         shut, opened = f"{lesson.number:02}-{lesson.slug}-shut", f"{lesson.number:02}-{lesson.slug}-open"

@@ -37,7 +37,7 @@ export class Plot {
       left: Math.round((widest * PER_LETTER + 12) * unit),
       right: width - 10 * unit,
       top: 10 * unit,
-      bottom: height - 46 * unit,
+      bottom: height - 50 * unit,
     };
     this.heights = heights;
     const span = at.at(-1) - at[0];
@@ -88,8 +88,8 @@ export class Plot {
     const kept = fitting(named.map(({ at, text }) => ({ at, width: text.length * PER_LETTER * unit })), 6 * unit);
     return [
       ...this.heights.map(([value, text]) => label(left - 7 * unit, this.y(value) + 4.5 * unit, text, "end")),
-      ...named.filter((_, n) => kept.has(n)).map(({ at, text }) => label(at, bottom + 17 * unit, text, "middle")),
-      label((left + right) / 2, bottom + 38 * unit, this.axes.along, "middle"),
+      ...named.filter((_, n) => kept.has(n)).map(({ at, text }) => label(at, bottom + 21 * unit, text, "middle")),
+      label((left + right) / 2, bottom + 41 * unit, this.axes.along, "middle"),
     ];
   }
 

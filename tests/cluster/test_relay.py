@@ -129,9 +129,10 @@ def test_a_run_that_lost_its_engine_says_who_went_on_from_where(engines):
     before = [one for one in run.passes if one.end_ns <= continued.at_ns]
     assert continued.tokens == sum(len(one.emitted) for one in before) > 0
     assert (continued.lost, continued.engine) == ("engines/a", "engines/a")
-    again = run.passes[len(before)]
-    assert (again.phase, again.start_position) == ("prefill", 0)
-    assert len(again.token_ids) == len(run.header.prompt_tokens) + continued.tokens
+    # In one pass, or in chunks where the engine still decodes what the lost one had been asked for.
+    again = [one for one in run.passes[len(before) :] if one.phase == "prefill"]
+    assert run.passes[len(before)] is again[0] and again[0].start_position == 0
+    assert sum(len(one.token_ids) for one in again) == len(run.header.prompt_tokens) + continued.tokens
 
 
 def test_engines_that_are_lost_again_and_again_are_given_up_with_a_reason(engines):

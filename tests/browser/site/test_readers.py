@@ -9,7 +9,7 @@ from tests.browser.site.visitor import visit
 
 
 def test_prose_follows_its_instrument_and_nothing_of_the_old_picture_stays(page, app):
-    visit(page, f"{app.url}/pages-and-tiles")
+    visit(page, f"{app.url}/pages-and-tiles?guess=pages:2")
     passing_over = page.get_by_role("button", name=PASS_OVER[1])
     passing_over.first.click()
     expect(page.get_by_role("heading", name="A table instead of one long piece")).to_be_visible()

@@ -108,10 +108,10 @@ def test_two_pools_write_what_one_engine_writes_and_the_record_has_the_bytes(cli
 
 def test_the_openai_client_streams_through_it(client, alone):
     with openai.OpenAI(base_url=f"{client.base_url}/v1", api_key=TOKEN) as asked:
-        stream = asked.completions.create(model="story", prompt=PROMPT, max_tokens=12, temperature=0, stream=True)
+        stream = asked.completions.create(model="story", prompt=PROMPT, max_tokens=200, temperature=0, stream=True)
         chunks = [chunk.choices[0].text for chunk in stream if chunk.choices]
-    assert len(chunks) > 1
-    assert "".join(chunks) == alone.run(Request(PROMPT, Sampling(max_new_tokens=12))).text
+    assert len(chunks) > 1, "of so many tokens not all come at once, on a fast machine either"
+    assert "".join(chunks) == alone.run(Request(PROMPT, Sampling(max_new_tokens=200))).text
 
 
 def test_the_apps_client_finds_everything_that_one_engine_has(client):

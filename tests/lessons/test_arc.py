@@ -1,4 +1,4 @@
-"""Every lesson has the same arc: a question, a guess, a run of one's own prompt, what happened, three depths, a check."""
+"""Every lesson has the same arc: a question, a guess, a run of one's own, what happened, three depths, a check."""
 
 from __future__ import annotations
 

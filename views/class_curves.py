@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from statistics import median
-from typing import Any
+from typing import Any, TypeGuard
 
 from lessons.curves import Axes, Points
 from lessons.questions import Answer, Question, Right
@@ -29,7 +29,7 @@ _THIN = 0.35
 def show_curve_votes(question: Question, tally: Tally, right: Right, theme: Theme, *, key: str) -> None:
     """The lines, how many changed theirs, and the middle of each vote as a table."""
     assert question.axes is not None
-    votes, told = curves_of(tally), right if isinstance(right, tuple) else None
+    votes, told = curves_of(question, tally), right if isinstance(right, tuple) else None
     spec = votes_figure(question, question.axes, votes, told, theme)
     chart(travelling(spec), key=f"votes-{key}", description=_described(question, question.axes, votes))
     say_what_changed(tally, None if told is None else _n_right(question, votes, told))
@@ -47,7 +47,7 @@ def show_own_lines(question: Question, own: Mapping[Round, Answer], theme: Theme
     """What a learner drew in each vote."""
     assert question.axes is not None
     names: dict[Round, str] = {1: _("Your first vote"), 2: _("Your second vote")}
-    lines = {names[number]: points for number, points in sorted(own.items()) if isinstance(points, tuple)}
+    lines = {names[number]: points for number, points in sorted(own.items()) if _is_line(points, question)}
     dashes = {names[1]: "dash", names[2]: "solid"}
     traces = [
         curve(question.axes.at, points, {"color": TEXT[theme], "width": 3, "dash": dashes[name]}, name, "circle-open")
@@ -63,9 +63,9 @@ def show_own_lines(question: Question, own: Mapping[Round, Answer], theme: Theme
 Votes = dict[Round, Counter[Points]]
 
 
-def curves_of(tally: Tally) -> Votes:
+def curves_of(question: Question, tally: Tally) -> Votes:
     """The lines of each vote, and how many drew just that."""
-    return {number: _curves(tally.of_round(number)) for number in (1, 2)}
+    return {number: _curves(question, tally.of_round(number)) for number in (1, 2)}
 
 
 def votes_figure(question: Question, axes: Axes, votes: Votes, right: Points | None, theme: Theme) -> dict[str, Any]:
@@ -87,8 +87,13 @@ def _names() -> tuple[str, str]:
     return _("middle of the first vote"), _("middle of the second vote")
 
 
-def _curves(votes: Counter[Answer]) -> Counter[Points]:
-    return Counter({points: n for points, n in votes.items() if isinstance(points, tuple)})
+def _curves(question: Question, votes: Counter[Answer]) -> Counter[Points]:
+    return Counter({points: n for points, n in votes.items() if _is_line(points, question)})
+
+
+def _is_line(answer: Answer, question: Question) -> TypeGuard[Points]:
+    """Whether it is a line over these axes; the lesson may have changed since the vote."""
+    return isinstance(answer, tuple) and question.accepts(answer)
 
 
 def _thin(axes: Axes, points: Points, theme: Theme) -> dict[str, Any]:

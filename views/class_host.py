@@ -174,7 +174,11 @@ def _shared(one: Class, lesson: Lesson, block: Block, scene: Scene) -> None:
     shared = class_votes().shared(one.id, (lesson.slug, block.argument))
     names = {learner.seat: learner.name for learner in class_store().learners(one)} if shared else {}
     question = Question.of(block)
-    told = [f"{names[seat]}: {written_answer(question, answer, scene.values)}" for seat, answer in shared.items()]
+    told = [
+        f"{names[seat]}: {written_answer(question, answer, scene.values)}"
+        for seat, answer in shared.items()
+        if question.accepts(answer)
+    ]
     if told:
         st.caption(_("Shown by learners who chose to: {each}.").format(each="; ".join(told)))
 

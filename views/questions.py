@@ -57,8 +57,7 @@ def show_comparison(lesson: Lesson, block: Block, scene: Scene, *, own: bool = T
     if predicted is None:
         return
     question = Question.of(predicted)
-    attempt = attempts.last(lesson.slug, question.id)
-    guess = attempt.answer if attempt else None
+    guess = _standing(lesson, question)
     if asks_the_run(question) and not scene.whole:
         st.info(_("This run was cut short, so it does not answer the question. Run it again to the end."))
         return
@@ -72,6 +71,13 @@ def show_comparison(lesson: Lesson, block: Block, scene: Scene, *, own: bool = T
     if guess is not None and right is not None:
         _judge(lesson, question, guess, values)
     show_prose(block.body, values, f"{lesson.slug}-compare-{question.id}")
+
+
+def _standing(lesson: Lesson, question: Question) -> Answer | None:
+    """The latest answer, unless there is none or the lesson has changed since, so that it is none to this question."""
+    attempt = attempts.last(lesson.slug, question.id)
+    answer = attempt.answer if attempt else None
+    return answer if answer is not None and question.accepts(answer) else None
 
 
 def _show_both(
@@ -133,10 +139,10 @@ def _check(lesson: Lesson, block: Block, values: Mapping[str, Value]) -> None:
 
 
 def _show_verdict(lesson: Lesson, question: Question, values: Mapping[str, Value]) -> None:
-    attempt = attempts.last(lesson.slug, question.id)
-    if attempt is None or attempt.answer is None:
+    attempt, answer = attempts.last(lesson.slug, question.id), _standing(lesson, question)
+    if attempt is None or answer is None:
         return
-    said = _repeated(question, attempt.answer, values)
+    said = _repeated(question, answer, values)
     if attempt.right:
         st.success(f"{said} {filled(question.right, values)}", icon=":material/check:")
     else:
@@ -146,7 +152,7 @@ def _show_verdict(lesson: Lesson, question: Question, values: Mapping[str, Value
     beside = st.empty()
     if not attempt.right:
         with beside.container():
-            _show_card(lesson, question.card_for(attempt.answer, values), values)
+            _show_card(lesson, question.card_for(answer, values), values)
 
 
 def _repeated(question: Question, answer: Answer, values: Mapping[str, Value]) -> str:

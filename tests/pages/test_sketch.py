@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from lessons import catalogue
 from tests.pages.components import charts, flipbook, sketch
 from tests.pages.conftest import checked, opened, press, words
+from views.attempt_store import Attempt
 
 SLUG = "what-the-model-remembers"
 BOX = f"guess-box-{SLUG}-growth"
@@ -68,6 +70,14 @@ def test_a_line_that_begins_at_nothing_meets_its_card(lesson):
     page = draw(lesson, [one - 384 for one in RIGHT])
     assert "“No text, no memory”" in words(page)
     assert [one.value for one in page.success] == ["You had it."], "for the first question alone"
+
+
+def test_a_line_over_marks_that_the_lesson_has_no_more_counts_as_no_guess(lesson):
+    """An answer outlives the lesson that asked for it, and a line of three points cannot stand over nine marks."""
+    old = Attempt(SLUG, "growth", (0, 50, 100), None, datetime.now(UTC))
+    lesson.session_state["attempts"] = [*lesson.session_state["attempts"], old]
+    page = checked(lesson.run())
+    assert lines(page) == {"By the formula": RIGHT}
 
 
 def test_whoever_does_not_draw_sees_the_right_line_alone(lesson):

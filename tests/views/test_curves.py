@@ -75,7 +75,7 @@ VOTES = Tally(Counter({(LOW, MIDDLE): 2, (HIGH, MIDDLE): 1, (MIDDLE, None): 2}))
 
 def class_figure(tally: Tally, told: Points | None, theme="light") -> go.Figure:
     assert GROWTH.axes is not None
-    return go.Figure(votes_figure(GROWTH, GROWTH.axes, curves_of(tally), told, theme))
+    return go.Figure(votes_figure(GROWTH, GROWTH.axes, curves_of(GROWTH, tally), told, theme))
 
 
 @pytest.mark.parametrize("theme", THEMES)

@@ -11,6 +11,7 @@ from lessons.instruments import INSTRUMENTS
 from lessons.named_shapes import shape_of
 from lessons.questions import Question
 from lessons.run_values import values_of
+from tests.lessons import reading
 from tests.lessons.story_run import story_run
 from views.instruments.pages import N_PAGES
 
@@ -124,3 +125,8 @@ def test_each_wrong_number_of_pages_meets_the_card_of_its_belief():
     assert {guess: asked.card_for(guess, values) for guess in beliefs} == beliefs
     long = values_of(story_run(reply=[" word"] * 400))
     assert asked.card_for(1, long) == "a-page-is-not-a-chat" and asked.card_for(25, long) == "to-the-last-place"
+
+
+def test_what_happened_counts_full_pages_and_the_rest():
+    text = reading.told(LESSON, "compare", "pages", values_of(story_run()))
+    assert "17 positions were held" in text and "fills 1 page and leaves 1 position for one more" in text

@@ -110,7 +110,7 @@ def test_a_link_leads_back_to_the_same_collision():
 
 @pytest.fixture
 def link(tmp_path, monkeypatch):
-    one = LiveLink(RunStore(tmp_path), Policy("decode_first", 8, 2048, 16), step_s=0.005)
+    one = LiveLink(RunStore(tmp_path), Policy("decode_first", 8, 2048, 16), step_s=0.015)
     monkeypatch.setattr(engine_calls, "engine_link", lambda: one)
     # This engine's tokens are bytes, and its texts are short.
     monkeypatch.setattr(colliding, "long_text", lambda: "a quiet day " * 4)

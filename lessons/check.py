@@ -15,14 +15,14 @@ from engine.account.record import Run
 from engine.account.record_file import RecordError
 from lessons import catalogue, named_shapes
 from lessons.code_source import SourceError, excerpt
-from lessons.curves import Curve
+from lessons.curves import Curve, Points
 from lessons.directives import DIRECTIVES
 from lessons.expressions import Expression, ExpressionError, Placeholder, Value, placeholders
 from lessons.filters import check_filters, write
 from lessons.glossary import glossary, marked
 from lessons.instruments import INSTRUMENTS, published_kinds
 from lessons.parse import read_lesson
-from lessons.questions import Question
+from lessons.questions import Question, Source
 from lessons.run_values import OTHER_KINDS, kind_of, other_values_of, values_of
 from lessons.serving import OptionError, read_preset, read_serving
 from lessons.structure import Block, Fault, Lesson
@@ -237,8 +237,8 @@ def _check_question(
             _check_names(source, own_names)
             if all(name in values for name in source.names):
                 source.evaluate(values)
-        if question.axes is not None and all(name in values for name in question.names):
-            yield from _check_curves(question, block, path, values)
+        if question.axes is not None:
+            yield from _check_curves(question, block, path, {**values, **question.given})
     except ExpressionError as error:
         yield Fault(path, line, str(error))
 
@@ -246,17 +246,24 @@ def _check_question(
 def _check_curves(question: Question, block: Block, path: Path, values: Mapping[str, Value]) -> Iterator[Fault]:
     """A right curve that cannot be drawn, or a belief that would pass for right."""
     lines = {key: [one.line for one in block.settings if one.key == key] for key in ("answer", "near")}
-    right = question.right_value(values)
-    if not isinstance(right, tuple):
+    sources = (question.answer, *(near.value for near in question.near))
+    right, *beliefs = (_drawn(source, question, values) for source in sources)
+    if right is None:
         return
     if not question.accepts(right):
         message = f"the right curve leaves the drawing, which goes from {question.smallest} to {question.largest}"
         yield Fault(path, lines["answer"][-1], message)
-    for near, line in zip(question.near, lines["near"], strict=True):
-        known = isinstance(near.value, Curve) and all(name in values for name in near.value.names)
-        belief = near.value.evaluate(values) if known and isinstance(near.value, Curve) else None
-        if isinstance(belief, tuple) and question.same(belief, right):
+    for near, belief, line in zip(question.near, beliefs, lines["near"], strict=True):
+        if belief is not None and question.same(belief, right):
             yield Fault(path, line, f"the belief of {near.card} is so near the right curve that it counts as right")
+
+
+def _drawn(source: Source, question: Question, values: Mapping[str, Value]) -> Points | None:
+    """A curve where it is known before an instrument has been used: what stands in for its results is no result."""
+    if not isinstance(source, Curve):
+        return None
+    known = all(name in values and (name in question.given or kind_of(name, OTHER_KINDS)) for name in source.names)
+    return source.evaluate(values) if known else None
 
 
 def _check_names(expression: Expression | Curve, own_names: Mapping[str, str]) -> None:

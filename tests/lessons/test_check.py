@@ -118,6 +118,11 @@ def test_a_sound_lesson_has_no_faults():
 def test_a_fault_is_named_by_the_line_where_it_stands(old, new, at, words):
     assert GOOD.count(old) >= 1
     text = GOOD.replace(old, new, 1)
+    assert_fault_at(text, at, words)
+
+
+def assert_fault_at(text: str, at: str, words: str) -> None:
+    """The checker says this of the first line that begins so."""
     found = faults_of(text)
     where = next(number for number, line in enumerate(text.splitlines(), 1) if line.startswith(at))
     assert any(fault.startswith(f"{where}: ") and words in fault for fault in found), found
@@ -165,25 +170,44 @@ near: x -> extra
 """
 
 
+def with_curve(old: str = "", new: str = "") -> str:
+    """The small lesson with a question that is drawn, spoilt in one place."""
+    question = CURVE.replace(old, new, 1) if old else CURVE
+    return GOOD.replace(GOOD[GOOD.index(":::predict") : GOOD.index("\n{{ asked")], question)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "at", "words"),
     [
-        ("kind: curve", "kind: curve", "", ""),
         ("max: 500", "max: 100", "answer:", "leaves the drawing, which goes from 0 to 100"),
         ("near: x ->", "near: model.state_bytes / 1024 + x * 1.1 ->", "near:", "counts as right"),
         ("1024 + x", "1024 + y", "answer:", "unknown name `y`"),
         ("at: 0, 10, 20", "at: 0", "answer:", "3 to 12 marks"),
         ("along: tokens held", "along: 20 tokens", "along:", "the number 20 is typed"),
+        ("answer: ", "given: base = 900\nanswer: check.base - ", "answer:", "leaves the drawing"),
     ],
 )
 def test_a_curve_must_fit_its_drawing_and_its_beliefs_must_be_told_from_it(old, new, at, words):
-    text = GOOD.replace(GOOD[GOOD.index(":::predict") : GOOD.index("\n{{ asked")], CURVE.replace(old, new, 1))
-    found = faults_of(text)
-    if not words:
-        assert found == []
-        return
-    where = next(number for number, line in enumerate(text.splitlines(), 1) if line.startswith(at))
-    assert any(fault.startswith(f"{where}: ") and words in fault for fault in found), found
+    assert_fault_at(with_curve(old, new), at, words)
+
+
+def test_a_sound_curve_has_no_faults():
+    assert faults_of(with_curve()) == []
+
+
+def test_a_belief_is_told_from_the_right_curve_by_the_numbers_that_the_question_gives():
+    """It was computed with 1 for each of them."""
+    far_apart = "given: base = 300\nanswer: check.base + x\nnear: x -> extra\n"
+    settings = CURVE[CURVE.index("answer:") :]
+    assert faults_of(with_curve(settings, far_apart)) == []
+    alike = far_apart.replace("near: x", "near: check.base + x + 1")
+    assert_fault_at(with_curve(settings, alike), "near:", "counts as right")
+
+
+def test_a_curve_that_an_instrument_gives_is_not_judged_by_what_stands_in_for_it():
+    settings = CURVE[CURVE.index("answer:") :]
+    measured = "answer: race.step, race.step * 2, race.step * 3\nnear: 1, 2, 3 -> extra\n"
+    assert faults_of(with_curve(settings, measured) + "\n:::instrument race\n:::\n") == []
 
 
 def test_an_id_used_twice_is_a_fault_at_the_second_place():

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from engine.account.record import WeightFormat
 from lessons.playback import MEASUREMENTS
 
 
@@ -27,7 +28,7 @@ class Odds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Format(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One way of keeping a model's weights."""
 
-    weights: str
+    weights: WeightFormat
     """"bf16", "int8" or "int4"."""
     weight_dtype: str
     bits_a_weight: float

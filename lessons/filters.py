@@ -75,7 +75,7 @@ def write(value: Value, filters: Sequence[Filter]) -> str:
         return value
     if not filters:
         # A division gives 2304.0 where 2,304 is meant, and three digits of it would be wrong.
-        return f"{value:,.0f}" if float(value).is_integer() else significant(value)
+        return f"{int(value):,}" if float(value).is_integer() else significant(value)
     (only,) = filters
     return FILTERS[only.name].write(value, only.words)
 

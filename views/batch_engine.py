@@ -14,7 +14,7 @@ from views.evidence import Evidence
 from views.figure_sharing import sharing_figure
 from views.figure_steps import steps_figure
 from views.instruments.frame import publish, show_drawn
-from views.measuring import offer, show_prompt
+from views.measuring import offer, prompt_in_view, show_prompt
 from views.scene import Scene
 from views.sharing import MOST_COPIES, Shared, kept, kept_rates, measure, own_rate
 from views.theme import current_theme
@@ -22,13 +22,11 @@ from views.words import _
 
 NAME = "batch-table"
 SAMPLING = Sampling(max_new_tokens=60, ignore_eos=True)
-PROMPT = "Once upon a time, there was a"
-"""Where no run is in view."""
 
 
 def show_engine(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     """The button, the three numbers, the curve over how many run at once, and the steps."""
-    prompt = scene.run.header.prompt if scene.run is not None else PROMPT
+    prompt = prompt_in_view(scene)
     mine = scene.page.key("shared")
     with st.container(horizontal=True, vertical_alignment="bottom", key=f"{key}-ask"):
         n = int(

@@ -70,8 +70,7 @@ def curves_of(question: Question, tally: Tally) -> Votes:
 
 def votes_figure(question: Question, axes: Axes, votes: Votes, right: Points | None, theme: Theme) -> dict[str, Any]:
     """The latest vote line by line, with the middle of both over it."""
-    latest: Round = 2 if votes[2] else 1
-    traces = [_thin(axes, points, theme) for points in votes[latest].elements()]
+    traces = [_thin(axes, points, theme) for points in _latest(votes)]
     if traces:
         traces[0] |= {"showlegend": True, "name": _("one learner each")}
     for name, middle in _middles(votes).items():
@@ -81,6 +80,11 @@ def votes_figure(question: Question, axes: Axes, votes: Votes, right: Points | N
         line = {"color": TEXT[theme], "width": 4}
         traces.append(curve(axes.at, right, line, "✓ " + (question.outcome or _("The model ran")), "square"))
     return whole_figure(traces, {"showlegend": True, "legend": LEGEND, **sides(question, axes)}, theme, HEIGHT)
+
+
+def _latest(votes: Votes) -> list[Points]:
+    """Every line of the second vote, or of the first while there is none."""
+    return list(votes[2 if votes[2] else 1].elements())
 
 
 def _names() -> tuple[str, str]:
@@ -124,8 +128,7 @@ def _described(question: Question, axes: Axes, votes: Votes) -> str:
 
 def _table(axes: Axes, votes: Votes, right: Points | None) -> dict[str, list[object]]:
     columns: dict[str, list[object]] = {axes.along: list(axes.at)}
-    every = list(votes[2 if votes[2] else 1].elements())
-    if every:
+    if every := _latest(votes):
         columns[_("lowest")] = [min(column) for column in zip(*every, strict=True)]
         columns[_("highest")] = [max(column) for column in zip(*every, strict=True)]
     columns |= {name: list(middle) for name, middle in _middles(votes).items()}

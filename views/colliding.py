@@ -14,6 +14,7 @@ from lessons.playback import Playback
 from views import engine_calls
 from views.collision_scene import Outcome, measured, of_chunk, outcome
 from views.engine_runs import EngineRuns, Trouble
+from views.measuring import recorded_on
 from views.words import _
 
 DECODERS = 3
@@ -67,10 +68,7 @@ def kept() -> Collided | None:
     taken = measured()
     if taken is None:
         return None
-    how = _("Recorded on {machine}, {threads} threads, on {day}. {how}.").format(
-        machine=taken.machine, threads=taken.threads, day=taken.created[:10], how=taken.how
-    )
-    return Collided(of_chunk(taken.playbacks, KEPT_CHUNK), is_own=False, how=how)
+    return Collided(of_chunk(taken.playbacks, KEPT_CHUNK), is_own=False, how=recorded_on(taken))
 
 
 def own_results(found: Collided) -> dict[str, float | int | None]:

@@ -12,19 +12,17 @@ from views.collision_scene import SINCE, close_up
 from views.evidence import Evidence
 from views.figure_steps import steps_figure
 from views.instruments.frame import publish, show_drawn
-from views.measuring import offer, show_prompt
+from views.measuring import offer, prompt_in_view, show_prompt
 from views.scene import Scene
 from views.theme import current_theme
 from views.words import _
 
 NAME = "collision"
-PROMPT = "Once upon a time, there was a"
-"""Where no run is in view."""
 
 
 def show_engine(scene: Scene, key: str) -> None:
     """What was measured here, if anything, else what is kept."""
-    prompt = scene.run.header.prompt if scene.run is not None else PROMPT
+    prompt = prompt_in_view(scene)
     mine = scene.page.key("collided")
     offer(_("Run my prompt, and paste a book"), mine, key, lambda tell: collide(prompt, tell))
     show_prompt(prompt, mine)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from engine.account.outside_record import AnyRun, OutsideRun
-from engine.account.record import Emission, Run, Token
+from engine.account.record import Run, Token
 from views.words import _, ngettext
 
 Unit = Literal["tokens", "characters"]
@@ -67,8 +67,7 @@ def texts_part(first: AnyRun, second: AnyRun) -> Parting:
     parting = _by_tokens([each.token for each in one], [each.token for each in other])
     if parting.n_same >= min(len(one), len(other)):
         return parting
-    odds = _odds(one[parting.n_same]), _odds(other[parting.n_same])
-    return replace(parting, first_odds=odds[0], second_odds=odds[1])
+    return replace(parting, first_odds=one[parting.n_same].odds, second_odds=other[parting.n_same].odds)
 
 
 def same_tokens(first: Run, second: Run) -> bool:
@@ -126,7 +125,3 @@ def _by_characters(first: str, second: str) -> Parting:
 
 def _text(tokens: Sequence[Token]) -> str:
     return b"".join(token.raw for token in tokens).decode("utf-8", errors="replace")
-
-
-def _odds(emission: Emission) -> float | None:
-    return next((one.model for one in emission.candidates if one.token.id == emission.token.id), None)

@@ -18,7 +18,7 @@ from views.words import _
 
 HEIGHT = 300
 LEGEND = {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "font": {"size": 13}}
-_BESIDE = 0.03
+BESIDE = 0.03
 """Share of the width left free beside the first and the last mark."""
 
 
@@ -62,7 +62,7 @@ def curve(at: Points, points: Points, line: dict[str, Any], name: str, symbol: s
 
 def sides(question: Question, axes: Axes) -> dict[str, Any]:
     """The axes of the layout: the very ones that were drawn on."""
-    beside = (axes.at[-1] - axes.at[0]) * _BESIDE
+    beside = (axes.at[-1] - axes.at[0]) * BESIDE
     height = question.largest - question.smallest
     return {
         "xaxis": {"title": {"text": axes.along}, "range": [axes.at[0] - beside, axes.at[-1] + beside]},

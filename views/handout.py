@@ -156,10 +156,7 @@ def _passes_table(run: Run) -> str:
 
 
 def _cells(one: Pass) -> list[str]:
-    odds = [
-        next((f"{c.model:.1%}" for c in emission.candidates if c.token.id == emission.token.id), "")
-        for emission in one.emitted
-    ]
+    odds = ["" if emission.odds is None else f"{emission.odds:.1%}" for emission in one.emitted]
     return [
         str(one.number + 1),
         one.phase,

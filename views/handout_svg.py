@@ -16,7 +16,7 @@ from engine.account.record import Run
 from lessons.curves import Axes, Points
 from lessons.filters import binary_bytes, significant
 from lessons.questions import Question
-from views.figure_curve import axes_described, said
+from views.figure_curve import BESIDE, axes_described, said
 from views.figure_memory import UNITS, axis_end
 from views.palette import COLOURS
 from views.words import _
@@ -88,7 +88,7 @@ def curve_svg(question: Question, axes: Axes, points: Points | None = None) -> s
 
     def at(x: float, y: float) -> tuple[float, float]:
         up = (y - question.smallest) / (question.largest - question.smallest)
-        return _across(x - axes.at[0] + 0.03 * span, 1.06 * span), floor_y - up * (floor_y - 34)
+        return _across(x - axes.at[0] + BESIDE * span, (1 + 2 * BESIDE) * span), floor_y - up * (floor_y - 34)
 
     parts = [_text(0, 16, question.counted, "start", FAINT)]
     parts += [_tick(at(x, 0)[0], 34, floor_y, f"{x:,g}") for x in axes.at]

@@ -140,13 +140,13 @@ def _voted_on(lesson: Lesson, block: Block, scene: Scene, asked: Mapping[str, Va
 
 def _guess_alone(lesson: Lesson, block: Block, scene: Scene, asked: Mapping[str, Value]) -> None:
     led_to = lesson.runs_after(block.argument)
-    waiting = is_pending(scene.page)
+    pending = is_pending(scene.page)
     if committed(lesson, block.argument):
         if led_to and run_it_now(lesson, block, scene):
             st.rerun()
         return
-    due = not led_to or waiting or not scene.recorded
-    if due and (attempt := ask_guess(lesson, block, asked, runs=waiting)):
+    due = not led_to or pending or not scene.recorded
+    if due and (attempt := ask_guess(lesson, block, asked, runs=pending)):
         scene.page.keep_guess(attempt.question, attempt.answer)
         begin_pending(scene.page, lesson)
         st.rerun()

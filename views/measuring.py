@@ -6,12 +6,30 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from lessons.playback import Measurement
 from views.engine_runs import Trouble
 from views.safe_text import code_span
+from views.scene import Scene
 from views.words import _
 
 _SHOWN = 60
 """Characters of a prompt that are shown."""
+
+
+STORY = "Once upon a time, there was a"
+"""The prompt where no run is in view."""
+
+
+def prompt_in_view(scene: Scene) -> str:
+    """What is measured with."""
+    return scene.run.header.prompt if scene.run is not None else STORY
+
+
+def recorded_on(taken: Measurement) -> str:
+    """How a kept measurement was made."""
+    return _("Recorded on {machine}, {threads} threads, on {day}. {how}.").format(
+        machine=taken.machine, threads=taken.threads, day=taken.created[:10], how=taken.how
+    )
 
 
 def offer(label: str, mine: str, key: str, take: Callable[[Callable[[float], None]], object]) -> None:

@@ -17,6 +17,7 @@ from lessons import playback
 from lessons.playback import Playback
 from views import engine_calls
 from views.engine_runs import EngineRuns, Trouble
+from views.measuring import recorded_on
 from views.words import _
 
 MOST_COPIES = 8
@@ -71,10 +72,7 @@ def kept(n: int) -> Shared | None:
     }
     if 1 not in by_n or n not in by_n:
         return None
-    how = _("Recorded on {machine}, {threads} threads, on {day}. {how}.").format(
-        machine=taken.machine, threads=taken.threads, day=taken.created[:10], how=taken.how
-    )
-    return Shared(by_n[1], by_n[n], measured=False, how=how)
+    return Shared(by_n[1], by_n[n], measured=False, how=recorded_on(taken))
 
 
 def _heading(n: int) -> str:

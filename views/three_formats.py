@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from engine.account.metrics import timings
-from engine.account.record import End, Run, Sampling
+from engine.account.record import End, Run, Sampling, WeightFormat
 from engine.loop.variant import variants
 from engine.serve.client import EngineRefused, EngineUnavailable
 from lessons.filters import decimal_bytes, milliseconds
@@ -19,13 +19,13 @@ from views.evidence import evidence_row, source_line
 from views.prompt_checks import prompt_problem
 from views.safe_text import code_span, plain, token_label
 from views.visitor import keep_run
-from views.words import N_, _
+from views.words import N_, Words, _
 
 SAMPLING = Sampling(max_new_tokens=40, ignore_eos=True)
 ROUNDS = 2
 PATIENCE_S = 60.0
 """For one run to end; the first one of a format waits for its weights to be packed."""
-NAMES = (N_("16 bits"), N_("8 bits"), N_("4 bits"))
+BITS: Words[WeightFormat] = Words({"bf16": N_("16 bits"), "int8": N_("8 bits"), "int4": N_("4 bits")})
 
 
 @dataclass(frozen=True)
@@ -133,10 +133,10 @@ def _ended(run_id: str) -> tuple[Run | None, str | None]:
 
 def _show(runs: list[Run], key: str) -> None:
     with st.grid(3, min_column_width=230, gap="small", key=f"{key}-own-runs-grid"):
-        for name, run in zip(NAMES, runs, strict=False):
+        for name, run in zip(BITS.values(), runs, strict=False):
             with st.container(border=True, height="stretch", gap="xsmall"):
                 measured = timings(run)
-                st.markdown(f":small[{_(name)}, {decimal_bytes(run.header.model.weight_bytes)}]")
+                st.markdown(f":small[{name}, {decimal_bytes(run.header.model.weight_bytes)}]")
                 if measured.itl_p50_ns is not None:
                     st.metric(_("median gap"), milliseconds(measured.itl_p50_ns))
                 st.markdown(plain(run.text))

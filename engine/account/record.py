@@ -86,6 +86,11 @@ class Emission(_Part, frozen=True):
     candidates: list[Candidate]
     rank: int | None
 
+    @property
+    def odds(self) -> float | None:
+        """The model's own probability of the token; None for one that nobody computed."""
+        return next((one.model for one in self.candidates if one.token.id == self.token.id), None)
+
 
 class ModelShape(_Part, frozen=True):
     """What the cost formulas need to know of a model; field names follow the checkpoint's config."""

@@ -53,7 +53,7 @@ def _row(one: Pass) -> list[str]:
 
 def _odds(emission: Emission) -> str:
     """The model's own probability of the token that was chosen; nothing for one that nobody computed."""
-    return next((f"{c.model:.1%}" for c in emission.candidates if c.token.id == emission.token.id), "")
+    return "" if emission.odds is None else f"{emission.odds:.1%}"
 
 
 def _figures(t: Timings) -> list[tuple[str, str]]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import get_args
 
 import streamlit as st
 
+from engine.account.record import WeightFormat
 from engine.account.weight_group import ROW_TENSOR, Floats, read_row
+from engine.loop.variant import QuantizedFormat
 from lessons import fewer_bits
 from lessons.expressions import Value
 from lessons.fewer_bits import FewerBits, Format, ModelMeasured
@@ -15,21 +18,20 @@ from views.evidence import evidence_row
 from views.figure_bits import bytes_figure, group_figure
 from views.figure_style import show as show_figure
 from views.instruments.frame import publish, show_drawn
+from views.measuring import STORY
 from views.numbers_table import numbers_table
 from views.safe_text import code_span, plain
 from views.scene import Scene
 from views.shape_choice import choose_shape, key_for
 from views.theme import current_theme
-from views.three_formats import offer_own_prompt
+from views.three_formats import BITS, offer_own_prompt
 from views.virtual_machines import hardware_of, machine_keys, machine_name
-from views.words import N_, Words, _
+from views.words import _
 
 CHECKPOINT = Path(__file__).resolve().parents[2] / "models" / "story" / "model.safetensors"
-PROMPT = "Once upon a time, there was a"
 ROWS = 704
 """Rows of the matrix that is looked at."""
 NO_BREAK = "\u00a0"
-NAMES = Words({"bf16": N_("16 bits"), "int8": N_("8 bits"), "int4": N_("4 bits")})
 
 
 def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
@@ -38,7 +40,7 @@ def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     publish(scene, "bits", results(fewer_bits.measured()))
     _bytes(scene, settings, key)
     _measured(key)
-    offer_own_prompt(PROMPT, key)
+    offer_own_prompt(STORY, key)
     _weights(key)
 
 
@@ -85,7 +87,7 @@ def gains_table(model: ModelMeasured) -> dict[str, list[str]]:
     """A row for each format of one model: what it gains over 16 bits and, where odds were compared, what it costs."""
     exact = model.formats[0]
     table = {
-        _("weights"): [NAMES[one.weights].replace(" ", NO_BREAK) for one in model.formats],
+        _("weights"): [BITS[one.weights].replace(" ", NO_BREAK) for one in model.formats],
         _("decode, times as fast"): [f"{exact.decode_ns / one.decode_ns:.2f}" for one in model.formats],
         _("prefill, times as fast"): [f"{exact.prefill_ns / one.prefill_ns:.2f}" for one in model.formats],
     }
@@ -110,7 +112,7 @@ def measured_table(found: FewerBits) -> dict[str, list[object]]:
     rows = [(model, model.formats[0], one) for model in found.models for one in model.formats]
     return {
         _("model"): [model_name(model) for model, _first, _one in rows],
-        _("weights"): [NAMES[one.weights] for _model, _first, one in rows],
+        _("weights"): [BITS[one.weights] for _model, _first, one in rows],
         _("decode, times as fast"): [f"{first.decode_ns / one.decode_ns:.2f}" for _model, first, one in rows],
         _("prefill, times as fast"): [f"{first.prefill_ns / one.prefill_ns:.2f}" for _model, first, one in rows],
         _("same favourite"): [same_favourite(one) for _model, _first, one in rows],
@@ -159,7 +161,7 @@ def _texts(found: FewerBits, key: str) -> None:
     with st.grid(3, min_column_width=230, gap="small", key=f"{key}-texts"):
         for one in of_model.formats:
             with st.container(border=True, height="stretch", gap="xsmall"):
-                st.markdown(f":small[{NAMES[one.weights]}]")
+                st.markdown(f":small[{BITS[one.weights]}]")
                 st.markdown(told_text(exact, one, at))
     evidence_row(
         "recorded", _("Greedy, {n} new tokens, no end-of-text stop.").format(n=found.new_tokens), key=f"{key}-texts"
@@ -210,14 +212,14 @@ def results(found: FewerBits | None) -> dict[str, Value]:
     values: dict[str, Value] = {}
     for prefix, wants_random in (("", False), ("large_", True)):
         model = next((one for one in found.models if one.random_weights is wants_random), None) if found else None
-        for weights in ("int8", "int4"):
+        for weights in get_args(QuantizedFormat):
             values |= _gains(f"{prefix}{weights}", model, weights)
         rates = {one.weights: rate(one) for one in model.formats} if model else {}
         values |= {f"{prefix}{weights}_rate": rates.get(weights) for weights in ("bf16", "int4")}
     return values
 
 
-def _gains(name: str, model: ModelMeasured | None, weights: str) -> dict[str, Value]:
+def _gains(name: str, model: ModelMeasured | None, weights: WeightFormat) -> dict[str, Value]:
     formats = {one.weights: one for one in model.formats} if model else {}
     exact, one = formats.get("bf16"), formats.get(weights)
     of_odds = one.odds if one else None

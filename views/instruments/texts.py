@@ -8,7 +8,7 @@ from typing import cast
 import streamlit as st
 
 from engine.account.metrics import timings
-from engine.account.record import Emission, Run, Serving, WeightFormat
+from engine.account.record import Run, Serving, WeightFormat
 from engine.loop.variant import split_variant
 from lessons.filters import milliseconds
 from views.cards import Card, show_cards
@@ -18,10 +18,10 @@ from views.instruments.frame import Frame, framed
 from views.safe_text import plain, token_label
 from views.scene import Scene
 from views.second_run import other_of
-from views.words import N_, Words, _
+from views.three_formats import BITS
+from views.words import _
 
 NAME = "texts"
-FORMATS: Words[WeightFormat] = Words({"bf16": N_("16 bits"), "int8": N_("8 bits"), "int4": N_("4 bits")})
 
 
 def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
@@ -30,7 +30,7 @@ def show(scene: Scene, settings: Mapping[str, str], key: str) -> None:
     has_fewer = format_of(scene.run) != "bf16"
     wanted: WeightFormat = "bf16" if has_fewer else cast(WeightFormat, settings.get("fewer", "int4"))
     serving = Serving(weights=None if has_fewer else wanted)
-    label = _("Run it again in {bits}").format(bits=FORMATS[wanted])
+    label = _("Run it again in {bits}").format(bits=BITS[wanted])
     other = other_of(scene, serving, label, key)
     if other is None:
         return
@@ -62,7 +62,7 @@ def _card(run: Run, same: str, rest: str) -> Card:
 
 def bits_of(run: Run) -> str:
     """How many bits its weights have, for people."""
-    return FORMATS[format_of(run)]
+    return BITS[format_of(run)]
 
 
 def format_of(run: Run) -> WeightFormat:
@@ -85,11 +85,6 @@ def table(exact: Run, rounded: Run) -> dict[str, list[object]]:
     for run in (exact, rounded):
         padded = [*run.emissions, *[None] * (n - len(run.emissions))]
         columns[bits_of(run)] = [token_label(one.token.text) if one else "" for one in padded]
-        columns[_("its odds, {bits}").format(bits=bits_of(run))] = [_own_odds(one) for one in padded]
+        odds = [one.odds if one else None for one in padded]
+        columns[_("its odds, {bits}").format(bits=bits_of(run))] = [None if p is None else round(p, 4) for p in odds]
     return columns
-
-
-def _own_odds(one: Emission | None) -> float | None:
-    if one is None:
-        return None
-    return next((round(each.model, 4) for each in one.candidates if each.token.id == one.token.id), None)

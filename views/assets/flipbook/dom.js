@@ -1,4 +1,8 @@
-/** Building blocks of the page. Text is always set as text, so nothing in a token can become markup. */
+/** Building blocks of the picture's frame: icons, and words in pieces. */
+
+import { element } from "../dom.js";
+
+export { element, setText } from "../dom.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -15,21 +19,6 @@ const ICONS = {
   fold: "M1.8 6.2 5.6 10l-3.8 3.8 1.4 1.4L8.4 10 3.2 4.8zM18.2 6.2 14.4 10l3.8 3.8-1.4 1.4L11.6 10l5.2-5.2z",
 };
 
-/**
- * An element with attributes and children; strings become text nodes.
- * @param {string} tag
- * @param {Record<string, string|boolean|null>} [attributes]  null and false leave one out
- */
-export function element(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value === true) made.setAttribute(name, "");
-    else if (value !== null && value !== false) made.setAttribute(name, value);
-  }
-  made.append(...children);
-  return made;
-}
-
 /** @param {keyof typeof ICONS} name */
 export function icon(name) {
   const svg = document.createElementNS(SVG, "svg");
@@ -45,11 +34,6 @@ export function icon(name) {
 /** A button with an icon and a name. */
 export function iconButton(name, title, className = "") {
   return element("button", { type: "button", class: `fb-button ${className}`, "aria-label": title, title }, icon(name));
-}
-
-/** Set text only where it changed, so that nothing is announced or laid out for nothing. */
-export function setText(node, text) {
-  if (node.textContent !== text) node.textContent = text;
 }
 
 /** Words in pieces; a piece that fills a place carries the place's name as its class. */

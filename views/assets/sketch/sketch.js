@@ -2,12 +2,14 @@
  * A curve drawn by hand: what the shim in views/sketch.py calls.
  *
  * `component` is Streamlit's ({data, parentElement, setStateValue}), with data = {axes, points, unsent, labels}: the axes,
- * the values that stand there at first, a name for what is not sent yet, and our words. The state `points` is a value for each mark, null where there is none.
+ * the values that stand there at first, a name for what is not sent yet, and our words. The state `points` is a value
+ * for each mark, null where there is none.
  *
  * With a mouse, a pen or a finger one draws from left to right, or moves a single point. With a keyboard each mark is a
  * slider of its own: those are real ones, of which only the focus is seen.
  */
 
+import { element } from "../dom.js";
 import { Plot, written } from "./plot.js";
 import { meant, passed, valueAt } from "./stroke.js";
 
@@ -71,30 +73,28 @@ class Sketch {
     root.setAttribute("aria-label", `${this.axes.label}. ${this.labels.keys}`);
     this.svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     this.svg.setAttribute("aria-hidden", "true");
-    this.readout = made("span", "sk-readout");
-    this.clear = made("button", "sk-clear", this.labels.clear);
-    this.clear.type = "button";
+    this.readout = element("span", { class: "sk-readout" });
+    this.clear = element("button", { class: "sk-clear", type: "button" }, this.labels.clear);
     this.clear.addEventListener("click", () => this.empty());
-    this.hint = made("span", "sk-hint", this.labels.draw);
-    this.box = made("div", "sk-box");
+    this.hint = element("span", { class: "sk-hint" }, this.labels.draw);
     this.sliders = this.axes.at.map((_, place) => this.slider(place));
-    this.box.append(this.svg, this.hint, ...this.sliders);
-    const foot = made("div", "sk-foot");
-    foot.append(this.readout, this.clear);
-    root.replaceChildren(made("div", "sk-name", this.axes.label), this.box, foot);
+    this.box = element("div", { class: "sk-box" }, this.svg, this.hint, ...this.sliders);
+    const name = element("div", { class: "sk-name" }, this.axes.label);
+    root.replaceChildren(name, this.box, element("div", { class: "sk-foot" }, this.readout, this.clear));
     this.listen();
   }
 
   slider(place) {
     const { at, along, low, high, step } = this.axes;
-    const input = made("input", "sk-slider");
-    Object.assign(input, { type: "range", min: low, max: high, step });
-    input.setAttribute("aria-label", this.labels.at.replace("{x}", written(at[place])).replace("{along}", along));
+    const label = this.labels.at.replace("{x}", written(at[place])).replace("{along}", along);
+    const input = element("input", { class: "sk-slider", type: "range", min: low, max: high, step, "aria-label": label });
+    const take = () => {
+      this.set(place, Number(input.value));
+      this.draw();
+    };
     // A key that would not move an untouched slider still says that its value is meant.
-    input.addEventListener("keydown", (event) => {
-      if (SETS.includes(event.key)) this.set(place, Number(input.value));
-    });
-    input.addEventListener("input", () => this.set(place, Number(input.value)));
+    input.addEventListener("keydown", (event) => SETS.includes(event.key) && take());
+    input.addEventListener("input", take);
     input.addEventListener("change", () => this.tell());
     input.addEventListener("keyup", () => this.tell());
     input.addEventListener("focus", () => this.focus(place));
@@ -108,12 +108,13 @@ class Sketch {
       event.preventDefault(); // or a mouse begins to select words
       this.svg.setPointerCapture(event.pointerId);
       this.hand = this.pixel(event);
-      this.mean();
+      this.set(...this.meant());
+      this.draw();
     });
     this.svg.addEventListener("pointermove", (event) => {
       if (!this.hand) return;
-      for (const each of event.getCoalescedEvents?.() ?? []) this.move(this.pixel(each));
-      this.move(this.pixel(event));
+      for (const each of [...(event.getCoalescedEvents?.() ?? []), event]) this.move(this.pixel(each));
+      this.draw();
     });
     for (const name of ["pointerup", "pointercancel"]) this.svg.addEventListener(name, () => this.lift());
   }
@@ -123,11 +124,10 @@ class Sketch {
     return { x: event.clientX - left, y: event.clientY - top };
   }
 
-  /** A press sets the mark that it is nearest to; so does a release where that mark has no value yet. */
-  mean(unsetOnly = false) {
+  /** The mark that the hand is nearest to, and the value at its height. @returns {[number, number]} */
+  meant() {
     const { x, y } = this.plot.share(this.hand.x, this.hand.y);
-    const place = meant(this.plot.places, x);
-    if (place !== null && !(unsetOnly && this.points[place] !== null)) this.set(place, valueAt(y, this.axes));
+    return [meant(this.plot.places, x), valueAt(y, this.axes)];
   }
 
   move(to) {
@@ -135,12 +135,13 @@ class Sketch {
     this.hand = to;
     const [before, now] = [from, to].map(({ x, y }) => this.plot.share(x, y));
     for (const { place, y } of passed(this.plot.places, before, now)) this.set(place, valueAt(y, this.axes));
-    this.draw();
   }
 
+  /** Where a line ends beside a mark, that mark is meant, too. */
   lift() {
     if (!this.hand) return;
-    this.mean(true);
+    const [place, value] = this.meant();
+    if (this.points[place] === null) this.set(place, value);
     this.hand = null;
     this.draw();
     this.tell();
@@ -150,7 +151,6 @@ class Sketch {
     this.points = this.points.map((old, n) => (n === place ? value : old));
     const x = written(this.axes.at[place]);
     this.readout.textContent = `${x}: ${valued(value, this.axes)}`;
-    this.draw();
   }
 
   empty() {
@@ -178,7 +178,7 @@ class Sketch {
   }
 
   draw() {
-    if (!this.plot?.size) return;
+    if (!this.plot.size) return;
     const some = this.points.some((value) => value !== null);
     this.hint.hidden = some || this.hand !== null;
     this.clear.hidden = !some;
@@ -201,11 +201,4 @@ class Sketch {
 
 function valued(value, { unit }) {
   return `${written(value)} ${unit}`.trim();
-}
-
-function made(tag, name, text = "") {
-  const element = document.createElement(tag);
-  element.className = name;
-  element.textContent = text;
-  return element;
 }

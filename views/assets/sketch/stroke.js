@@ -8,16 +8,10 @@
 /** A hand that means a mark may miss it by so much. */
 const NEAR = 0.012;
 
-/** The mark that a press or a release means: the nearest one, where it lies within half a step of its neighbours.
- * @param {number[]} marks  ascending, in shares @param {number} x */
+/** The mark that a press or a release means: the nearest one. @param {number[]} marks  in shares @param {number} x */
 export function meant(marks, x) {
-  let best = 0;
-  marks.forEach((mark, place) => {
-    if (Math.abs(mark - x) < Math.abs(marks[best] - x)) best = place;
-  });
-  const beside = marks[x < marks[best] ? best - 1 : best + 1];
-  const reach = beside === undefined ? 1 : Math.abs(beside - marks[best]) / 2;
-  return Math.abs(marks[best] - x) <= reach ? best : null;
+  const distances = marks.map((mark) => Math.abs(mark - x));
+  return distances.indexOf(Math.min(...distances));
 }
 
 /**
@@ -30,9 +24,8 @@ export function passed(marks, from, to) {
   const [left, right] = from.x <= to.x ? [from, to] : [to, from];
   const met = [];
   marks.forEach((mark, place) => {
-    if (left.x <= mark && mark <= right.x) {
-      const share = right.x === left.x ? 1 : (mark - left.x) / (right.x - left.x);
-      met.push({ place, y: right.x === left.x ? to.y : left.y + share * (right.y - left.y) });
+    if (left.x <= mark && mark <= right.x && left.x < right.x) {
+      met.push({ place, y: left.y + ((mark - left.x) / (right.x - left.x)) * (right.y - left.y) });
     } else if (Math.abs(mark - to.x) <= NEAR) {
       met.push({ place, y: to.y });
     }

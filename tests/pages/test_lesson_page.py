@@ -13,6 +13,7 @@ from lessons import catalogue
 from tests.lessons.story_run import PROMPT, REPLY, story_run
 from tests.pages.components import card_values, cards, charts, flipbook
 from tests.pages.conftest import checked, opened, press, words
+from tests.views.test_transfers import MOVED, served_by_several
 from views.prompt_checks import MAX_PROMPT_CHARACTERS
 
 STORY_PROMPT = "".join(PROMPT)
@@ -296,3 +297,14 @@ def test_without_its_recording_the_lesson_still_opens(engine, tmp_path):
     page = opened()
     assert "recorded example cannot be read" in page.warning[0].value
     assert page.text_input[0].value == STORY_PROMPT
+
+
+def test_where_two_pools_serve_lesson_nine_says_what_of_ones_own_prompt_moved_and_for_how_long(engine, monkeypatch):
+    (path,) = [file for file in catalogue.lesson_files() if file.name.startswith("09-")]
+    monkeypatch.setattr(catalogue, "lesson_files", lambda language=catalogue.DEFAULT_LANGUAGE: [path])
+    engine.next_run = served_by_several(MOVED)
+    page = ask(opened())
+    page.number_input[0].set_value(419)
+    page = press(page, "Guess and run")
+    assert "You had it." in [one.value for one in page.success]
+    assert "`prefill/a` read the prompt and `decode/b` went on: 457 KB moved, in 3.50 ms." in words(page)
